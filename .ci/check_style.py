@@ -1,6 +1,7 @@
 """Check the rules of style that ruff has no rule for.
 
-- A docstring opens with an imperative or a noun phrase, not with "What", "Where", "How", "As" or "The same".
+- A docstring opens with an imperative or a noun phrase, not with "What", "Where", "How", "As" or
+  "The same".
 - A statement has at most one conditional expression.
 - No tuple assignment of unrelated values (`a, b = x, y`); swapping is allowed.
 - None of the words in `WORDS`, which are metaphors or have a conventional synonym.
@@ -46,8 +47,12 @@ WORDS = {
     "intake": "measurements_io",
 }
 PATTERN = "|".join(map(re.escape, sorted(WORDS, key=len, reverse=True)))
-FORBIDDEN = re.compile(rf"(?<![a-z])({PATTERN})(?![a-z])", re.IGNORECASE)  # also as a part of a name_like_this
-ALLOWED = re.compile(r'journal_mode|journal mode|"journal"', re.IGNORECASE)  # SQLite's own name; a stored study
+FORBIDDEN = re.compile(
+    rf"(?<![a-z])({PATTERN})(?![a-z])", re.IGNORECASE
+)  # also as a part of a name_like_this
+ALLOWED = re.compile(
+    r'journal_mode|journal mode|"journal"', re.IGNORECASE
+)  # SQLite's own name; a stored study
 PATHS = ("src", "benchmarks", "tests", "docs", "examples", ".ci/release_check.py")
 
 
@@ -55,7 +60,11 @@ def main() -> int:
     """Print what breaks a rule; return 1 if anything does."""
     paths = [Path(argument) for argument in sys.argv[1:]] or [ROOT / path for path in PATHS]
     found = 0
-    for path in sorted(file for folder in paths for file in ([folder] if folder.is_file() else folder.rglob("*.py"))):
+    for path in sorted(
+        file
+        for folder in paths
+        for file in ([folder] if folder.is_file() else folder.rglob("*.py"))
+    ):
         for line, message in problems(path.read_text(encoding="utf-8")):
             print(f"{path}:{line}: {message}")
             found += 1
@@ -83,12 +92,16 @@ def problems(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Walk the expressions of a statement without the statements nested in it, nor functions defined in it."""
-    pending: list[ast.AST] = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
+    """Walk the expressions of a statement, without nested statements and functions."""
+    pending: list[ast.AST] = [
+        child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)
+    ]
     while pending:
         node = pending.pop()
         yield node
-        pending += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+        pending += [
+            child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)
+        ]
 
 
 def _assigns_unrelated(node: ast.Assign) -> bool:

@@ -1,4 +1,4 @@
-"""Print the oldest versions that pyproject.toml allows, as requirements for pip: `make test-minimum`.
+"""Print the oldest versions that pyproject.toml allows, for pip: `make test-minimum`.
 
 The arguments are extras whose requirements are printed too.
 """
@@ -11,7 +11,9 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(?P<extras>\[[^\]]*\])?>=(?P<floor>[0-9.]+)(?:,.*)?")
+REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]+)(?P<extras>\[[^\]]*\])?>=(?P<floor>[0-9.]+)(?:,.*)?"
+)
 
 
 def main(extras: list[str]) -> int:
@@ -35,7 +37,10 @@ def minimum_versions(pyproject: str, extras: list[str]) -> list[str]:
     for requirement in requirements:
         match = REQUIREMENT.fullmatch(requirement)
         if match is None:
-            raise SystemExit(f"a requirement must have a floor, such as numpy>=1.26, got {requirement!r}; add one")
+            raise SystemExit(
+                f"a requirement must have a floor, such as numpy>=1.26, got {requirement!r}; add "
+                "one"
+            )
         pinned.append(f"{match['name']}{match['extras'] or ''}=={match['floor']}")
     return pinned
 

@@ -1,8 +1,8 @@
 """Checks that a release must pass: `make release-check`.
 
-Wheel and sdist are built into `dist/` from a clean state, the sdist holds what git tracks and nothing else, the wheel
-holds the package and nothing else, and the wheel, installed in an empty environment with the light core alone, shows
-its help and runs the README's example.
+Wheel and sdist are built into `dist/` from a clean state, the sdist holds what git tracks and
+nothing else, the wheel holds the package and nothing else, and the wheel, installed in an empty
+environment with the light core alone, shows its help and runs the README's example.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-WITH_DEPENDENCIES = {"narwhals"}  # libraries of extras that dependencies of the core bring: scikit-learn 1.9 needs it
+WITH_DEPENDENCIES = {
+    "narwhals"
+}  # libraries of extras that dependencies of the core bring: scikit-learn 1.9 needs it
 NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
 
 
@@ -39,11 +41,17 @@ def main() -> int:
 
 def check_contents(wheel: Path, sdist: Path) -> None:
     """Everything that git tracks, and nothing else."""
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     tracked = {name for name in listing.stdout.split("\0") if name}
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    same("the sdist", inside - {"PKG-INFO"}, {name for name in tracked if not name.startswith(NOT_IN_SDIST)})
+    same(
+        "the sdist",
+        inside - {"PKG-INFO"},
+        {name for name in tracked if not name.startswith(NOT_IN_SDIST)},
+    )
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
@@ -52,19 +60,25 @@ def check_contents(wheel: Path, sdist: Path) -> None:
 
 def same(what: str, found: set[str], wanted: set[str]) -> None:
     if found != wanted:
-        raise SystemExit(f"{what} lacks {sorted(wanted - found)} and has {sorted(found - wanted)} too many")
+        raise SystemExit(
+            f"{what} lacks {sorted(wanted - found)} and has {sorted(found - wanted)} too many"
+        )
 
 
 def try_wheel(wheel: Path, folder: Path) -> None:
-    """The wheel by itself: installed, asked for help, run with the README's example, away from the repository."""
+    """Install the wheel, ask for help and run the README's example outside the repository."""
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     truvar = folder / "venv" / "bin" / "truvar"
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
-    names = re.findall(r"^([\w.-]+)==", run(python, "-m", "pip", "list", "--format=freeze", cwd=folder), flags=re.M)
+    names = re.findall(
+        r"^([\w.-]+)==", run(python, "-m", "pip", "list", "--format=freeze", cwd=folder), flags=re.M
+    )
     heavy = ({name.lower() for name in names} & optional_libraries()) - WITH_DEPENDENCIES
     if heavy:
-        raise SystemExit(f"the light core brings no optional library, but {sorted(heavy)} came with the wheel")
+        raise SystemExit(
+            f"the light core brings no optional library, but {sorted(heavy)} came with the wheel"
+        )
     run(truvar, "--help", cwd=folder)
     if wheel.name.split("-")[1] not in run(truvar, "--version", cwd=folder):
         raise SystemExit("truvar --version is not the wheel's")
@@ -76,16 +90,22 @@ def try_wheel(wheel: Path, folder: Path) -> None:
 
 
 def optional_libraries() -> set[str]:
-    """Return the libraries of the extras that users may install, without truvar, which extras name for other extras."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    """Return the libraries of the extras that users may install, without truvar itself."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     chosen = re.findall(r"[a-z]+", extras["all"][0].partition("[")[2])
-    return {re.match(r"[\w-]+", library)[0] for extra in chosen for library in extras[extra]} - {"truvar"}
+    return {re.match(r"[\w-]+", library)[0] for extra in chosen for library in extras[extra]} - {
+        "truvar"
+    }
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
     """Return the output of a command; end the check if it fails."""
     print("+", *(str(word).split("\n", 1)[0] for word in command), flush=True)
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise SystemExit(done.stdout + done.stderr)
     return done.stdout

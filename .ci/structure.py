@@ -1,8 +1,8 @@
-"""Measure how the code is cut: sizes of classes, modules and functions, and imports that hide a cycle.
+"""Measure sizes of classes, modules and functions, and imports that hide a cycle.
 
-    python .ci/structure.py                 print the figures of src beside others; fail beyond `LIMITS`
-    python .ci/structure.py --list          and name what counts
-    python .ci/structure.py PACKAGE_FOLDER  print the figures of another package, with which `ANCHORS` was made
+    python .ci/structure.py                 print the figures of src beside others; fail beyond
+    `LIMITS` python .ci/structure.py --list          and name what counts python .ci/structure.py
+    PACKAGE_FOLDER  print the figures of another package, with which `ANCHORS` was made
 
 | figure | meaning |
 |---|---|
@@ -29,9 +29,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "truvar"
 DECLARATIONS = ("problem/schema.py",)  # declares fields, and nothing else
-MODES = frozenset({"family", "learns_noise", "learns_tasks", "_learns_task_noise", "model", "ensemble", "tasks"})
+MODES = frozenset(
+    {"family", "learns_noise", "learns_tasks", "_learns_task_noise", "model", "ensemble", "tasks"}
+)
 
-# Most that src may have of each. They only ever go down: a change that lowers a figure lowers its limit too.
+# Most that src may have of each. They only ever go down: a change that lowers a figure lowers its
+# limit too.
 LIMITS = {
     "classes > 30 methods": 1,
     "largest class": 35,
@@ -55,7 +58,15 @@ ANCHORS = {
     }.items()
 }
 
-BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.match_case)
+BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.ExceptHandler,
+    ast.IfExp,
+    ast.comprehension,
+    ast.match_case,
+)
 
 
 @dataclass
@@ -99,12 +110,16 @@ def measure(folder: Path) -> Figures:
     for name in hidden_cycles(folder.name, trees):
         found.add("hidden cycles", name)
     found.values["code tokens"] = round(tokens / 1000)
-    found.values["functions > 50 lines"] = round(100 * found.values["functions > 50 lines"] / max(n_functions, 1), 1)
+    found.values["functions > 50 lines"] = round(
+        100 * found.values["functions > 50 lines"] / max(n_functions, 1), 1
+    )
     return found
 
 
 def _measure_class(found: Figures, relative: str, node: ast.ClassDef) -> None:
-    methods = {each.name for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    methods = {
+        each.name for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
     name = f"{relative}:{node.name} ({len(methods)})"
     for limit in (25, 30):
         if len(methods) > limit:
@@ -112,7 +127,9 @@ def _measure_class(found: Figures, relative: str, node: ast.ClassDef) -> None:
     found.values["largest class"] = max(found.values["largest class"], len(methods))
 
 
-def _measure_function(found: Figures, relative: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def _measure_function(
+    found: Figures, relative: str, node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> None:
     name = f"{relative}:{node.lineno} {node.name}"
     lines = (node.end_lineno or node.lineno) - node.body[0].lineno + 1
     if ast.get_docstring(node) is not None:
@@ -183,7 +200,9 @@ def mode_tests(tree: ast.Module) -> list[int]:
 def hidden_cycles(package: str, trees: dict[str, ast.Module]) -> list[str]:
     """Return the imports inside functions of modules that import the importing one."""
     modules = {_module_name(package, relative): tree for relative, tree in trees.items()}
-    outer = {name: set(_imported(name, tree, modules, inner=False)) for name, tree in modules.items()}
+    outer = {
+        name: set(_imported(name, tree, modules, inner=False)) for name, tree in modules.items()
+    }
     found = []
     for name, tree in modules.items():
         for target in sorted(set(_imported(name, tree, modules, inner=True)) - outer[name]):
@@ -197,7 +216,9 @@ def _module_name(package: str, relative: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _imported(name: str, tree: ast.Module, modules: dict[str, ast.Module], *, inner: bool) -> Iterator[str]:
+def _imported(
+    name: str, tree: ast.Module, modules: dict[str, ast.Module], *, inner: bool
+) -> Iterator[str]:
     """Yield the modules of the package that a module imports, inside of functions or outside."""
     inside: set[int] = set()
     checked_only: set[int] = set()

@@ -1,1 +1,2 @@
-"""Speed of truvar against alternatives: `python -m benchmarks` prints one table and writes build/bench.json."""
+"""Speed of truvar against alternatives: `python -m benchmarks` prints one table and writes
+build/bench.json."""

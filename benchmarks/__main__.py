@@ -55,10 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks", description="Speed of truvar compared with alternatives."
     )
     parser.add_argument(
-        "--quick", action="store_true", help="tiny sizes, to check that everything runs; the numbers are meaningless"
+        "--quick",
+        action="store_true",
+        help="tiny sizes, to check that everything runs; the numbers are meaningless",
     )
-    parser.add_argument("--only", action="append", choices=GROUPS, help="run this group only; may be repeated")
-    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="file for the numbers")
+    parser.add_argument(
+        "--only", action="append", choices=GROUPS, help="run this group only; may be repeated"
+    )
+    parser.add_argument(
+        "--json", type=Path, default=Path("build/bench.json"), help="file for the numbers"
+    )
     given = parser.parse_args(arguments)
     found: list[Row] = []
     with one_thread():
@@ -84,10 +90,17 @@ def table(rows: Sequence[Row], judged: bool = True) -> str:
     """Return the rows as a Markdown table whose columns are aligned for a terminal."""
     head = ("row", "measured", "target", "met?", "note")
     verdicts = {True: "yes", False: "NO", None: ""} if judged else {}
-    cells = [head, *((r.what, _measured(r), _target(r), verdicts.get(r.met, ""), r.note) for r in rows)]
+    cells = [
+        head,
+        *((r.what, _measured(r), _target(r), verdicts.get(r.met, ""), r.note) for r in rows),
+    ]
     widths = [max(len(line[i]) for line in cells) for i in range(len(head) - 1)]
     lines = [
-        "| " + " | ".join([*(cell.ljust(w) for cell, w in zip(line[:-1], widths, strict=True)), line[-1]]) + " |"
+        "| "
+        + " | ".join(
+            [*(cell.ljust(w) for cell, w in zip(line[:-1], widths, strict=True)), line[-1]]
+        )
+        + " |"
         for line in cells
     ]
     separator = "|" + "|".join(["-" * (w + 2) for w in widths] + ["---"]) + "|"

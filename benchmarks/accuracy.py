@@ -1,8 +1,8 @@
 """The posterior of a study after 200 steps against the same formulas in 80-bit arithmetic.
 
-The reference evaluates the kernel, factorises K_t + Sigma_t and solves in `numpy.longdouble`: eqs. (1)-(2) as they are,
-no recursion. The study looks for the zero level of a draw of the prior, so that its measurements crowd along curves,
-which is where arithmetic suffers.
+The reference evaluates the kernel, factorises K_t + Sigma_t and solves in `numpy.longdouble`: eqs.
+(1)-(2) as they are, no recursion. The study looks for the zero level of a draw of the prior, so
+that its measurements crowd along curves, which is where arithmetic suffers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def rows(quick: bool) -> list[Row]:
     ]
 
 
-def errors(side: int, steps: int, lengthscale: float, noise: float, target: Target | None) -> list[Row]:
+def errors(
+    side: int, steps: int, lengthscale: float, noise: float, target: Target | None
+) -> list[Row]:
     """Return the largest errors of variance and mean; the prior variance is 1."""
     axis = np.linspace(0, 1, side)
     truth = gp_on_grid(side, lengthscale, seed=1)
@@ -53,21 +55,33 @@ def errors(side: int, steps: int, lengthscale: float, noise: float, target: Targ
         values.append(float(truth[where[-1]] + np.sqrt(noise) * rng.standard_normal()))
         study.tell(suggestion, values[-1])
     name = f"-{noise:g}{'' if target else '-long'}"
-    what = f"after {study.steps} steps, N={side * side}, noise {noise:g}, length-scale {lengthscale:g}"
+    what = (
+        f"after {study.steps} steps, N={side * side}, noise {noise:g}, length-scale {lengthscale:g}"
+    )
     if np.finfo(np.longdouble).eps > 1e-18:
         why = "not measured: the long double of this platform is no wider than a double"
-        return [Row(f"{of}{name}", f"error of the {of} {what}", None, "", target, why) for of in ("variance", "mean")]
+        return [
+            Row(f"{of}{name}", f"error of the {of} {what}", None, "", target, why)
+            for of in ("variance", "mean")
+        ]
     result = study.result()
-    mean, variance = reference(study.domain.points, np.array(where), np.array(values), lengthscale, noise)
+    mean, variance = reference(
+        study.domain.points, np.array(where), np.array(values), lengthscale, noise
+    )
     off = {
         "variance": float(np.abs(study._learner.posterior.variance - variance).max()),
         "mean": float(np.abs(result.mean - mean).max()),
     }
     note = f"worst of {side * side} points; least variance {float(variance.min()):.0e}"
-    return [Row(f"{of}{name}", f"error of the {of} {what}", error, "", target, note) for of, error in off.items()]
+    return [
+        Row(f"{of}{name}", f"error of the {of} {what}", error, "", target, note)
+        for of, error in off.items()
+    ]
 
 
-def reference(points: Any, where: Any, values: Any, lengthscale: float, noise: float) -> tuple[Long, Long]:
+def reference(
+    points: Any, where: Any, values: Any, lengthscale: float, noise: float
+) -> tuple[Long, Long]:
     """mu_t and sigma_t^2 at the points, eqs. (1)-(2), in 80 bits."""
     x = points.astype(np.longdouble) / np.longdouble(lengthscale)
     square = ((x[where][:, None, :] - x[None, :, :]) ** 2).sum(axis=2)

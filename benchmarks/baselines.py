@@ -1,6 +1,8 @@
-"""Entropy search, predictive entropy search and minimum regret search: a suggestion against TruVaR's own.
+"""Entropy search, predictive entropy search and minimum regret search: a suggestion against
+TruVaR's own.
 
-All are told the same, the measurements of a TruVaR run, and asked at every step; only the asking is timed.
+All are told the same, the measurements of a TruVaR run, and asked at every step; only the asking is
+timed.
 """
 
 from __future__ import annotations
@@ -9,7 +11,11 @@ from benchmarks.cases import optimum
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
 from truvar.acquisition.registry import POLICY_NAMES
 
-BASELINES = {"es": "entropy search", "pes": "predictive entropy search", "mrs": "minimum regret search"}
+BASELINES = {
+    "es": "entropy search",
+    "pes": "predictive entropy search",
+    "mrs": "minimum regret search",
+}
 
 
 def rows(quick: bool) -> list[Row]:
@@ -36,7 +42,9 @@ def rows(quick: bool) -> list[Row]:
     for name, title in BASELINES.items():
         what = f"{title} / TruVaR, a suggestion, N={len(case.domain)}"
         if name not in followers:
-            found.append(Row(f"baseline-{name}", what, None, "x", at_most(50), "there is no such policy"))
+            found.append(
+                Row(f"baseline-{name}", what, None, "x", at_most(50), "there is no such policy")
+            )
             continue
         pairs = list(zip(taken[name], taken["truvar"], strict=False))[1:]
         ratios = [a / b for a, b in pairs]

@@ -1,8 +1,10 @@
-"""Optima in a box: the regret after 20, 40, 60 and 80 measurements, and the exact average over a measurement.
+"""Optima in a box: the regret after 20, 40, 60 and 80 measurements, and the exact average over a
+measurement.
 
-TruVaR knows the kernel here; `auto` starts from nothing. Each is compared with itself without refinement, with few and
-with many representers; expected improvement stands beside `auto`. The regret of a run is that of the recommended point
-and that of the best measured one, without noise. All runs of a case have the same functions and first points.
+TruVaR knows the kernel here; `auto` starts from nothing. Each is compared with itself without
+refinement, with few and with many representers; expected improvement stands beside `auto`. The
+regret of a run is that of the recommended point and that of the best measured one, without noise.
+All runs of a case have the same functions and first points.
 """
 
 from __future__ import annotations
@@ -59,22 +61,41 @@ def rows(quick: bool) -> list[Row]:
     found = []
     for case in CASES:
         for count in representers:
-            for name, policy in (("without refinement", tv.TruVaR(refine=False)), ("refined", tv.TruVaR())):
+            for name, policy in (
+                ("without refinement", tv.TruVaR(refine=False)),
+                ("refined", tv.TruVaR()),
+            ):
                 what = f"{case.name}, known kernel, {count} representers, TruVaR {name}"
                 found.append(_row(what, case, policy, count, known_seeds, marks, learned=False))
     what = f"{CASES[-1].name}, known kernel, {representers[0]} representers, TruVaR refined, M not monotone"
     goal = tv.Maximize(monotone=False)
-    found.append(_row(what, CASES[-1], tv.TruVaR(), representers[0], known_seeds, marks, learned=False, goal=goal))
+    found.append(
+        _row(
+            what,
+            CASES[-1],
+            tv.TruVaR(),
+            representers[0],
+            known_seeds,
+            marks,
+            learned=False,
+            goal=goal,
+        )
+    )
     for case in CASES[:1] if quick else CASES[:2]:
         for count in representers:
-            plans = [("plus without refinement", tv.Plus(refine=False)), ("plus refined", tv.Plus()), ("ei", tv.EI())]
+            plans = [
+                ("plus without refinement", tv.Plus(refine=False)),
+                ("plus refined", tv.Plus()),
+                ("ei", tv.EI()),
+            ]
             for name, policy in plans:
                 what = f"{case.name}, from nothing, {count} representers, {name}"
                 found.append(_row(what, case, policy, count, learned_seeds, marks, learned=True))
     return found + _average_rows(quick)
 
 
-# -- functions ---------------------------------------------------------------------------------------------------------
+# -- functions
+# --------------------------------------------------------------------------------------------------
 
 
 def _branin(seed: int) -> Callable[[Array], float]:
@@ -88,7 +109,9 @@ def _branin(seed: int) -> Callable[[Array], float]:
 
 
 WIDTHS = np.array([[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]])
-CENTRES = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+CENTRES = 1e-4 * np.array(
+    [[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]
+)
 
 
 def _hartmann(seed: int) -> Callable[[Array], float]:
@@ -100,7 +123,8 @@ def _hartmann(seed: int) -> Callable[[Array], float]:
 
 
 def _random_function(seed: int) -> Callable[[Array], float]:
-    """Return a draw of a Gaussian process with an RBF kernel of length-scale 0.2, from random Fourier features."""
+    """Return a draw of a Gaussian process with an RBF kernel of length-scale 0.2, from random
+    Fourier features."""
     rng = np.random.default_rng(seed)
     frequencies = rng.normal(size=(FEATURES, 2)) / 0.2
     phases = rng.uniform(0, 2 * np.pi, FEATURES)
@@ -124,7 +148,8 @@ CASES = (
 )
 
 
-# -- regret ------------------------------------------------------------------------------------------------------------
+# -- regret
+# --------------------------------------------------------------------------------------------------
 
 
 def _row(
@@ -139,14 +164,17 @@ def _row(
 ) -> Row:
     goal = tv.Maximize() if goal is None else goal
     with Stopwatch() as watch:
-        regrets = [_run(case, policy, goal, representers, seed, marks, learned) for seed in range(seeds)]
+        regrets = [
+            _run(case, policy, goal, representers, seed, marks, learned) for seed in range(seeds)
+        ]
     medians = np.median(np.array(regrets), axis=0)  # (marks, 2)
     recommended = " / ".join(f"{value:.1e}" for value in medians[:, 0])
     measured = " / ".join(f"{value:.1e}" for value in medians[:, 1])
     steps = " / ".join(str(mark) for mark in marks)
     worst = max(regret[-1][0] for regret in regrets)
     note = (
-        f"after {steps}: recommended {recommended}, best measured {measured}; worst {worst:.1e}; {seeds} runs, "
+        f"after {steps}: recommended {recommended}, best measured {measured}; worst {worst:.1e}; "
+        f"{seeds} runs, "
         f"{watch.seconds / seeds:.1f} s each"
     )
     name = "box-" + what.replace(",", "").replace(" ", "-")
@@ -162,7 +190,8 @@ def _run(
     marks: tuple[int, ...],
     learned: bool,
 ) -> list[tuple[float, float]]:
-    """Return the regret of the recommended and of the best measured point after each number of measurements."""
+    """Return the regret of the recommended and of the best measured point after each number of
+    measurements."""
     names = [f"x{k}" for k in range(case.d)]
     domain = tv.Domain.box(representers=representers, **dict.fromkeys(names, (0.0, 1.0)))
     model = {} if learned else {"kernel": case.kernel, "mean": case.mean, "noise": case.noise}
@@ -190,11 +219,13 @@ def _run(
     return found
 
 
-# -- the average over a measurement ------------------------------------------------------------------------------------
+# -- the average over a measurement
+# ------------------------------------------------------------------------------------
 
 
 def _average_rows(quick: bool) -> list[Row]:
-    """Return cost and accuracy of the exact average for `TruVaR(anticipate="average")`, beside 8 nodes."""
+    """Return cost and accuracy of the exact average for `TruVaR(anticipate="average")`, beside 8
+    nodes."""
     side = 12 if quick else 30
     seeds = 1 if quick else 8
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
@@ -214,7 +245,9 @@ def _average_rows(quick: bool) -> list[Row]:
                     anticipation.expected_bounds(*arguments, fraction, member, exact)
                 slow.append(watch.seconds)
                 with Stopwatch() as watch:
-                    anticipation.anticipated_bounds(*arguments, nodes, weights, fraction, member, rough)
+                    anticipation.anticipated_bounds(
+                        *arguments, nodes, weights, fraction, member, rough
+                    )
                 fast.append(watch.seconds)
                 gains = before - exact
                 errors.append(float(np.abs(rough - exact).max() / gains.max()))
@@ -222,7 +255,9 @@ def _average_rows(quick: bool) -> list[Row]:
         ratio = median([mine / theirs for mine, theirs in zip(slow, fast, strict=True)])
         name = "optimum" if fraction == 0 else "implicit"
         times = f"{1e3 * median(slow):.1f} and {1e3 * median(fast):.1f} ms for all candidates"
-        posteriors = f"{len(errors)} posteriors of {OBSERVATIONS[0]} to {OBSERVATIONS[-1]} measurements"
+        posteriors = (
+            f"{len(errors)} posteriors of {OBSERVATIONS[0]} to {OBSERVATIONS[-1]} measurements"
+        )
         what = f"exact average over a measurement / {NODES} nodes, {goal}, N={side**2}"
         error = f"... largest error of a gain with {NODES} nodes, share of the best gain"
         loss = f"... largest share of the best gain that a choice with {NODES} nodes loses"
@@ -237,14 +272,16 @@ def _average_rows(quick: bool) -> list[Row]:
             "error of the exact average against 2^22 values, share of the sum",
             _dense_error(),
             target=at_most(7.2e-7),
-            note="the bound is that of the 2^22 values, which miss each end of an interval by half a value",
+            note="the bound is that of the 2^22 values, which miss each end of an interval by half "
+            "a value",
         )
     )
     return found
 
 
 def _targets(side: int, observations: int, seed: int) -> tuple[tuple[Any, ...], Array, float]:
-    """Return the arguments of the compiled sums on a grid, the members of M, and the sum before the measurement.
+    """Return the arguments of the compiled sums on a grid, the members of M, and the sum before the
+    measurement.
 
     Args:
         side: Points along each axis of the grid.
@@ -260,7 +297,9 @@ def _targets(side: int, observations: int, seed: int) -> tuple[tuple[Any, ...], 
     kernel = RBF(0.2)
     root = np.linalg.cholesky(kernel(points) + 1e-3 * np.eye(observations))
     whitened = np.linalg.solve(root, kernel(points, grid))
-    mean = whitened.T @ np.linalg.solve(root, values + 2.0)  # the function is about 2 below its maximum
+    mean = whitened.T @ np.linalg.solve(
+        root, values + 2.0
+    )  # the function is about 2 below its maximum
     covariance = kernel(grid) - whitened.T @ whitened
     variance = np.diag(covariance).copy()
     half = 2 * np.sqrt(variance)
@@ -269,7 +308,15 @@ def _targets(side: int, observations: int, seed: int) -> tuple[tuple[Any, ...], 
     floor = 0.01
     scale = 1 / np.sqrt(variance + 1e-3)
     before = float(np.maximum(share * variance[targets], floor).sum())
-    arguments = (np.ascontiguousarray(covariance[targets]), scale, variance[targets], mean[targets], 2.0, share, floor)
+    arguments = (
+        np.ascontiguousarray(covariance[targets]),
+        scale,
+        variance[targets],
+        mean[targets],
+        2.0,
+        share,
+        floor,
+    )
     return arguments, np.ones(len(targets), bool), before
 
 

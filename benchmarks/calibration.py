@@ -1,4 +1,5 @@
-"""Are statements with a probability true as often as they say? Joint classes, intervals of F1 and regret, "finished".
+"""Are statements with a probability true as often as they say? Joint classes, intervals of F1 and
+regret, "finished".
 
     python -m benchmarks.calibration --starts 200 --jobs 2 --json build/calibration.jsonl
     python -m benchmarks.calibration --families right --policies auto --starts 20
@@ -9,10 +10,10 @@
 | wrong | draws from a Gaussian process | another kernel family, or length-scales wrong by a factor of two |
 | learned | functions and tables that are no such draws | nothing given: kernel, mean, noise and transform are learned |
 
-A run has three random first measurements; then the policy chooses. After 15, 25, 40 and 60 measurements (and at the end
-of a run that ends earlier) the study is asked what it states with 95 % probability, and that is compared with the
-truth. The runs of a family are shared out among its cases. Measured tables are read from the folder that TRUVAR_DATA
-names.
+A run has three random first measurements; then the policy chooses. After 15, 25, 40 and 60
+measurements (and at the end of a run that ends earlier) the study is asked what it states with 95 %
+probability, and that is compared with the truth. The runs of a family are shared out among its
+cases. Measured tables are read from the folder that TRUVAR_DATA names.
 """
 
 from __future__ import annotations
@@ -108,9 +109,11 @@ class Check:
         t: Number of measurements.
         true: Whether everything that was decided with 95 % probability is right.
         covered: Whether the interval of F1 or regret holds the true one.
-        overstated: Whether the answer is worse than the interval says: F1 below, or regret above it.
+        overstated: Whether the answer is worse than the interval says: F1 below, or regret above
+            it.
         undecided: Share of the points that are undecided.
-        undecided_by_bounds: Share of the points that the paper's bounds leave undecided, with the lemma's beta.
+        undecided_by_bounds: Share of the points that the paper's bounds leave undecided, with the
+            lemma's beta.
         model_ok: Whether the model check passed.
         n_wrong: Number of points that are decided wrongly.
     """
@@ -186,7 +189,9 @@ def problem(key: Key) -> tuple[Instance, dict[str, Any]]:
     given: dict[str, Any] = {"kernel": named_kernel(model, model_lengthscale), "noise": NOISE_SD**2}
     if start % 2:
         given["mean"] = 0.0
-    return Instance(_square(), truth, wanted, Noise(NOISE_SD), (FAMILIES.index(family), start)), given
+    return Instance(
+        _square(), truth, wanted, Noise(NOISE_SD), (FAMILIES.index(family), start)
+    ), given
 
 
 def check(study: tv.Study, instance: Instance) -> Check:
@@ -201,7 +206,9 @@ def check(study: tv.Study, instance: Instance) -> Check:
         actual = result.f1(truth)
     else:
         signed = instance.goal.sign * truth
-        n_wrong = int((~classes.undecided & (signed == signed.max())).all(where=signed == signed.max()))
+        n_wrong = int(
+            (~classes.undecided & (signed == signed.max())).all(where=signed == signed.max())
+        )
         score = result.expected_regret
         actual = result.regret(truth)
     slack = 1e-9 * float(np.ptp(truth))
@@ -261,8 +268,11 @@ def run(key: Key, checkpoints: Sequence[int]) -> Run:
     return Run(family, case, goal, policy, start, checks, study.finished is not None, bool(wrong))
 
 
-def keys(families: Iterable[str], goals: Iterable[str], policies: Sequence[str] | None, starts: int) -> list[Key]:
-    """Return the runs to make: every family, goal and policy has `starts` runs, shared out among its cases."""
+def keys(
+    families: Iterable[str], goals: Iterable[str], policies: Sequence[str] | None, starts: int
+) -> list[Key]:
+    """Return the runs to make: every family, goal and policy has `starts` runs, shared out among
+    its cases."""
     found: list[Key] = []
     for start in range(starts):
         for family in families:
@@ -274,7 +284,13 @@ def keys(families: Iterable[str], goals: Iterable[str], policies: Sequence[str] 
                 for policy in POLICIES[goal]:
                     if policies is None or policy in policies:
                         found.append(
-                            (family, case, goal, policy, start // len(names) if family == "learned" else start)
+                            (
+                                family,
+                                case,
+                                goal,
+                                policy,
+                                start // len(names) if family == "learned" else start,
+                            )
                         )
     return found
 
@@ -317,7 +333,16 @@ def case_table(runs: Sequence[Run]) -> str:
         worst = max(each.n_wrong for each in checks)
         figures = _figures(own)
         rows.append((family, goal, case, *figures[:7], str(worst)))
-    heads = ("family", "goal", "case", "runs", "checks", "true", "true or model check failed", "interval covers")
+    heads = (
+        "family",
+        "goal",
+        "case",
+        "runs",
+        "checks",
+        "true",
+        "true or model check failed",
+        "interval covers",
+    )
     last = ("covers or check failed", "not overstated or check failed", "most points wrong")
     return markdown((*heads, *last), rows)
 
@@ -347,21 +372,36 @@ def _figures(runs: Sequence[Run]) -> tuple[str, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.calibration", description="Are statements with a probability true that often?"
+        prog="python -m benchmarks.calibration",
+        description="Are statements with a probability true that often?",
     )
-    parser.add_argument("--families", default=",".join(FAMILIES), help="families, with commas between")
-    parser.add_argument("--goals", default=",".join(GOALS), help='"level set", "optimum" or both, with a comma')
-    parser.add_argument("--policies", help="policies, with commas between; default: auto, truvar and straddle or ei")
-    parser.add_argument("--starts", type=int, default=200, help="runs of every family, goal and policy; default 200")
-    parser.add_argument("--steps", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 60")
+    parser.add_argument(
+        "--families", default=",".join(FAMILIES), help="families, with commas between"
+    )
+    parser.add_argument(
+        "--goals", default=",".join(GOALS), help='"level set", "optimum" or both, with a comma'
+    )
+    parser.add_argument(
+        "--policies", help="policies, with commas between; default: auto, truvar and straddle or ei"
+    )
+    parser.add_argument(
+        "--starts", type=int, default=200, help="runs of every family, goal and policy; default 200"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 60"
+    )
     parser.add_argument(
         "--wider",
         type=float,
         default=inputs.CAUTIOUS_SD_FACTOR,
         help="how much larger the cautious draws' deviations are",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs; default 1")
-    parser.add_argument("--json", type=Path, help="finished runs are kept there, one per line, and not made again")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes that share the runs; default 1"
+    )
+    parser.add_argument(
+        "--json", type=Path, help="finished runs are kept there, one per line, and not made again"
+    )
     given = parser.parse_args(arguments)
     if given.json is not None and given.wider != inputs.CAUTIOUS_SD_FACTOR:
         parser.error("runs with another --wider are not kept: leave out --json")
@@ -390,7 +430,10 @@ def _make(todo: Sequence[Key], checkpoints: Sequence[int], jobs: int) -> Iterabl
         return
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     workers = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_set_wider, initargs=(inputs.CAUTIOUS_SD_FACTOR,)
+        jobs,
+        mp_context=get_context("spawn"),
+        initializer=_set_wider,
+        initargs=(inputs.CAUTIOUS_SD_FACTOR,),
     )
     with workers as pool:
         for future in as_completed([pool.submit(run, key, checkpoints) for key in todo]):

@@ -1,4 +1,5 @@
-"""The problems that are timed: the paper's experiments on finite domains, and larger grids of the same kind."""
+"""The problems that are timed: the paper's experiments on finite domains, and larger grids of
+the same kind."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ class Case:
 
     def study(self, policy: Policy | str = "truvar") -> tv.Study:
         model = {"kernel": self.kernel, "mean": self.mean, "noise": self.noise}
-        return tv.Study(self.domain, self.goal, **model, policy=policy, seed=self.seed, engine=self.engine)
+        return tv.Study(
+            self.domain, self.goal, **model, policy=policy, seed=self.seed, engine=self.engine
+        )
 
     def measurer(self) -> Callable[[tv.Suggestion], float]:
         """Return a function that measures: the truth plus seeded noise."""
@@ -67,7 +70,8 @@ def state_of(study: tv.Study, mean: float) -> tuple[Measurements, ChoiceInputs]:
 
 
 def optimum(side: int, steps: int = 100, noise: float = 1e-6, seed: int = 0) -> Case:
-    """The paper's synthetic optimum on side x side points: the mean of a GP through 200 random values."""
+    """The paper's synthetic optimum on side x side points: the mean of a GP through 200 random
+    values."""
     rng = np.random.default_rng(seed)
     kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
     k = covariance_function(kernel)
@@ -82,7 +86,9 @@ def optimum(side: int, steps: int = 100, noise: float = 1e-6, seed: int = 0) -> 
 def level_set(side: int, steps: int = 150) -> Case:
     """The paper's lake on side x side points (simulated), every measurement at the same price."""
     frame = lake.simulate(side, side)
-    domain = tv.Domain.grid(distance_m=np.linspace(0, lake.LENGTH_M, side), depth_m=np.linspace(-lake.DEPTH_M, 0, side))
+    domain = tv.Domain.grid(
+        distance_m=np.linspace(0, lake.LENGTH_M, side), depth_m=np.linspace(-lake.DEPTH_M, 0, side)
+    )
     kernel = ConstantKernel(lake.SIGNAL_SD**2) * Matern(lake.LENGTHSCALES, nu=2.5)
     truth = frame["chlorophyll"].to_numpy()
     goal = tv.LevelSet(lake.THRESHOLD)
@@ -90,7 +96,8 @@ def level_set(side: int, steps: int = 150) -> Case:
 
 
 def noise_levels(side: int, steps: int = 100, seed: int = 3) -> Case:
-    """The paper's level set with three precisions to choose from: a GP sample on the grid, h = 2.25."""
+    """The paper's level set with three precisions to choose from: a GP sample on the grid, h =
+    2.25."""
     truth = gp_on_grid(side, LENGTHSCALE, seed)
     kernel = named_kernel("rbf", [LENGTHSCALE, LENGTHSCALE])
     domain = _square(side)
@@ -99,12 +106,15 @@ def noise_levels(side: int, steps: int = 100, seed: int = 3) -> Case:
 
 
 def gp_on_grid(side: int, lengthscale: float, seed: int) -> Array:
-    """A draw of the squared exponential GP on a square grid: its covariance is a Kronecker product."""
+    """A draw of the squared exponential GP on a square grid: its covariance is a Kronecker
+    product."""
     axis = np.linspace(0, 1, side)
     gram = np.exp(-0.5 * ((axis[:, None] - axis) / lengthscale) ** 2)
     values, vectors = np.linalg.eigh(gram)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(root @ np.random.default_rng(seed).standard_normal((side, side)) @ root.T).ravel()
+    return np.asarray(
+        root @ np.random.default_rng(seed).standard_normal((side, side)) @ root.T
+    ).ravel()
 
 
 def _square(side: int) -> tv.Domain:

@@ -1,10 +1,13 @@
-"""A Dask cluster on this machine: how busy its workers are kept, and a large domain sharded over them against one
+"""A Dask cluster on this machine: how busy its workers are kept, and a large domain sharded over
+them against one
 process that has it all.
 
-Every run of the large domain has a process of its own, so that its peak of memory is its own; the workers say theirs:
+Every run of the large domain has a process of its own, so that its peak of memory is its own; the
+workers say theirs:
 
-    python -m benchmarks.cluster 4000000 4 30     # 30 measurements on 4 workers; 0 workers: in one process
-    python -m benchmarks.cluster 4000000 4 4 100  # 4 measurements after 100 that were told without being asked for
+    python -m benchmarks.cluster 4000000 4 30     # 30 measurements on 4 workers; 0 workers: in one
+    process python -m benchmarks.cluster 4000000 4 4 100  # 4 measurements after 100 that were told
+    without being asked for
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ STEPS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of a run per suggestion, `tell` included: by the wall clock, and processor time after the first one."""
+    """Seconds of a run per suggestion, `tell` included: by the wall clock, and processor time
+    after the first one."""
 
     points: int
     workers: int  # 0: one process has it all
@@ -66,7 +70,9 @@ def busy(quick: bool) -> Row:
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 12), y=np.linspace(0, 1, 12))
     model: dict[str, Any] = {"kernel": named_kernel("rbf", 0.3), "mean": 0.0, "noise": 0.01}
-    tv.Study(domain, tv.Maximize(), **model).run(lambda point: point["x"], steps=10)  # whatever is compiled is compiled
+    tv.Study(domain, tv.Maximize(), **model).run(
+        lambda point: point["x"], steps=10
+    )  # whatever is compiled is compiled
     workers = 2 if quick else 4
     with a_cluster(workers=workers, threads=workers // 2) as client:
         threads = sum(client.nthreads().values())
@@ -75,7 +81,9 @@ def busy(quick: bool) -> Row:
         taken = time.perf_counter() - start
     ideal = count / threads * seconds
     what = f"{count} measurements of {seconds:g} s on {threads} Dask workers / ideal"
-    return Row("cluster-busy", what, taken / ideal, "x", at_most(1.3), f"{taken:.2f} s against {ideal:g} s")
+    return Row(
+        "cluster-busy", what, taken / ideal, "x", at_most(1.3), f"{taken:.2f} s against {ideal:g} s"
+    )
 
 
 def sharded(points: int, workers: int, steps: int, here: bool) -> list[Row]:
@@ -85,21 +93,44 @@ def sharded(points: int, workers: int, steps: int, here: bool) -> list[Row]:
     same = sum(a == b for a, b in zip(one.choices, many.choices, strict=False))
     size = f"N={one.points}, t = {many.steps}"
     found = []
-    for run, name, how in ((one, "one", "in one process"), (many, "sharded", f"on {workers} workers")):
+    for run, name, how in (
+        (one, "one", "in one process"),
+        (many, "sharded", f"on {workers} workers"),
+    ):
         note = f"first {run.first:.2g} s, slowest {run.slowest:.2g} s"
         if run is many:
             note += f"; the same choice in {same} of {run.steps} steps"
-        found.append(Row(f"cluster-step-{name}", f"suggestion, {size}, {how}", run.median, "s", None, note))
+        found.append(
+            Row(f"cluster-step-{name}", f"suggestion, {size}, {how}", run.median, "s", None, note)
+        )
         what = f"processor time of a suggestion, {size}, {how}"
-        note = f"of the study's process; of the busiest worker {run.worker_cpu:.2g} s" if run is many else ""
+        note = (
+            f"of the study's process; of the busiest worker {run.worker_cpu:.2g} s"
+            if run is many
+            else ""
+        )
         found.append(Row(f"cluster-cpu-{name}", what, run.here_cpu, "s", None, note))
     whole = 8e-9 * one.points * many.steps
     share = f"the factor is {whole:.2g} GB, {whole / max(workers, 1):.2g} GB a worker"
     peak = "peak of the process"
     found += [
         Row("cluster-memory-one", f"memory, {size}, in one process", one.here_gb, "GB", None, peak),
-        Row("cluster-memory-client", f"memory, {size}, of the study, sharded", many.here_gb, "GB", None, peak),
-        Row("cluster-memory-worker", f"memory, {size}, of a worker", many.worker_gb, "GB", None, share),
+        Row(
+            "cluster-memory-client",
+            f"memory, {size}, of the study, sharded",
+            many.here_gb,
+            "GB",
+            None,
+            peak,
+        ),
+        Row(
+            "cluster-memory-worker",
+            f"memory, {size}, of a worker",
+            many.worker_gb,
+            "GB",
+            None,
+            share,
+        ),
     ]
     return found
 
@@ -116,10 +147,13 @@ def measured(points: int, workers: int, steps: int, here: bool) -> Run:
 
 
 def run(points: int, workers: int, steps: int, told: int = 0) -> Run:
-    """The level set of the paper's synthetic function on a grid, after `told` measurements that were not asked for."""
+    """The level set of the paper's synthetic function on a grid, after `told` measurements that
+    were not asked for."""
     with ExitStack() as stack:
         client = stack.enter_context(a_cluster(workers)) if workers else None
-        study, truth = _study(points, "grid", "level-set", "lazy" if client is None else Sharded(client))
+        study, truth = _study(
+            points, "grid", "level-set", "lazy" if client is None else Sharded(client)
+        )
         rng = np.random.default_rng(0)
         taken = []
         choices = []
@@ -140,9 +174,19 @@ def run(points: int, workers: int, steps: int, told: int = 0) -> Run:
             choices.append(index)
         here_cpu = (time.process_time() - before[0]) / (len(taken) - 1)
         after = _processor_times(client)
-        worker_cpu = max((after[name] - before[1][name] for name in after), default=0.0) / (len(taken) - 1)
+        worker_cpu = max((after[name] - before[1][name] for name in after), default=0.0) / (
+            len(taken) - 1
+        )
         worker_gb = 0.0 if client is None else max(client.run(_peak_gb).values())
-        numbers = taken[0], median(taken), max(taken[1:]), _peak_gb(), worker_gb, here_cpu, worker_cpu
+        numbers = (
+            taken[0],
+            median(taken),
+            max(taken[1:]),
+            _peak_gb(),
+            worker_gb,
+            here_cpu,
+            worker_cpu,
+        )
         return Run(len(study.domain), workers, study.steps, *numbers, choices)
 
 
@@ -157,12 +201,26 @@ def a_cluster(workers: int, threads: int = 1, direct: bool = True) -> Iterator[A
     import distributed
 
     with ExitStack() as stack:
-        options = {"n_workers": 0, "dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
+        options = {
+            "n_workers": 0,
+            "dashboard_address": None,
+            "host": "127.0.0.1",
+            "silence_logs": 50,
+        }
         local = stack.enter_context(distributed.LocalCluster(**options))
         command = [sys.executable, "-m", "distributed.cli.dask_worker", local.scheduler_address]
-        command += ["--no-nanny", "--nthreads", str(threads), "--no-dashboard", "--memory-limit", "0"]
+        command += [
+            "--no-nanny",
+            "--nthreads",
+            str(threads),
+            "--no-dashboard",
+            "--memory-limit",
+            "0",
+        ]
         for _ in range(workers):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             stack.callback(process.wait)
             stack.callback(process.kill)
         client = stack.enter_context(connect(local.scheduler_address, direct=direct))

@@ -1,12 +1,14 @@
-"""Coverage of the bounds, and cost of epochs against Theorem 3.1, for functions drawn from the study's own prior.
+"""Coverage of the bounds, and cost of epochs against Theorem 3.1, for functions drawn from the
+study's own prior.
 
-    python -m benchmarks.coverage                 # 50 functions on 20 x 20 points, every setting: about ten minutes
-    python -m benchmarks.coverage --functions 5   # a glance
+    python -m benchmarks.coverage                 # 50 functions on 20 x 20 points, every setting:
+    about ten minutes python -m benchmarks.coverage --functions 5   # a glance
 
-For each kernel, noise and goal and each beta: a run goes on until the epoch with eta = 1/8 is over. It is *accurate* if
-Definition 3.1 holds with epsilon = 4 (1 + slack) eta at the end of every epoch, *true* if the certificate's statement
-was true after every measurement, *covered* if no bound at any point and time was wrong, and *within* if no epoch cost
-more than C_(i) of eq. (13), with C* bounded from the posterior and M at the epoch's start.
+For each kernel, noise and goal and each beta: a run goes on until the epoch with eta = 1/8 is over.
+It is *accurate* if Definition 3.1 holds with epsilon = 4 (1 + slack) eta at the end of every epoch,
+*true* if the certificate's statement was true after every measurement, *covered* if no bound at any
+point and time was wrong, and *within* if no epoch cost more than C_(i) of eq. (13), with C* bounded
+from the posterior and M at the epoch's start.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ EPOCHS = 4  # eta = 1, 1/2, 1/4, 1/8
 THRESHOLD = 0.5
 KERNELS: dict[str, Kernel] = {"SE": RBF(0.2), "Matern-5/2": Matern(0.2, nu=2.5)}
 NOISES = ("equal", "unequal, with costs")
-GOALS: dict[str, tv.Maximize | tv.LevelSet] = {"maximum": tv.Maximize(), "level set": tv.LevelSet(THRESHOLD)}
+GOALS: dict[str, tv.Maximize | tv.LevelSet] = {
+    "maximum": tv.Maximize(),
+    "level set": tv.LevelSet(THRESHOLD),
+}
 BETAS = ("theorem", "lemma at t_(i)", "a = 0.5 / 1")
 
 
@@ -61,9 +66,9 @@ class Outcome:
     true: bool
     covered: bool
     within: bool
-    loose: (
-        bool  # the certificate's epsilon, which is about one point, was taken to be about all of M, and that was true
-    )
+    # the certificate's epsilon, which is about one point, was taken to be about all of M, and that
+    # was true
+    loose: bool
     cost: float
     steps: int
     epochs: int
@@ -73,11 +78,13 @@ class Outcome:
 def cases(side: int = 20, betas: tuple[str, ...] = BETAS) -> list[Case]:
     """Every setting."""
     return [
-        Case(kernel, noise, goal, beta, side) for kernel, noise, goal, beta in product(KERNELS, NOISES, GOALS, betas)
+        Case(kernel, noise, goal, beta, side)
+        for kernel, noise, goal, beta in product(KERNELS, NOISES, GOALS, betas)
     ]
 
 
-# -- one run -----------------------------------------------------------------------------------------------------------
+# -- one run
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -137,12 +144,16 @@ def run(case: Case, number: int) -> Outcome:
 
 
 def _run(case: Case, number: int, most: int = 2000) -> Outcome:
-    rng = np.random.default_rng([number, *case.kernel.encode()])  # the same functions for every beta
+    rng = np.random.default_rng(
+        [number, *case.kernel.encode()]
+    )  # the same functions for every beta
     given = problem(case)
     f = _root(case.kernel, case.side) @ rng.standard_normal(case.side**2)
     beta = Recorded(schedule(case))
     goal = GOALS[case.goal]
-    study = tv.Study(given.pop("domain"), goal, policy=tv.TruVaR(beta=beta, slack=SLACK, r=R), **given)
+    study = tv.Study(
+        given.pop("domain"), goal, policy=tv.TruVaR(beta=beta, slack=SLACK, r=R), **given
+    )
     accurate = True
     true = True
     covered = True
@@ -155,7 +166,9 @@ def _run(case: Case, number: int, most: int = 2000) -> Outcome:
         except tv.Finished:
             break
         assert suggestion.index is not None
-        study.tell(suggestion, float(f[suggestion.index] + sqrt(suggestion.noise) * rng.standard_normal()))
+        study.tell(
+            suggestion, float(f[suggestion.index] + sqrt(suggestion.noise) * rng.standard_normal())
+        )
         result = study.result()
         certificate = result.certificate
         covered &= bool(((result.lower <= f) & (f <= result.upper)).all())
@@ -166,8 +179,22 @@ def _run(case: Case, number: int, most: int = 2000) -> Outcome:
             ended.append(study.spent)
             index += 1
     ended.append(study.spent)  # an epoch that is not over must be within its cost, too
-    shares = [(end - spent) / allowed for end, (spent, allowed) in zip(ended, beta.starts, strict=False) if allowed > 0]
-    return Outcome(accurate, true, covered, max(shares) <= 1, loose, study.spent, study.steps, index - 1, max(shares))
+    shares = [
+        (end - spent) / allowed
+        for end, (spent, allowed) in zip(ended, beta.starts, strict=False)
+        if allowed > 0
+    ]
+    return Outcome(
+        accurate,
+        true,
+        covered,
+        max(shares) <= 1,
+        loose,
+        study.spent,
+        study.steps,
+        index - 1,
+        max(shares),
+    )
 
 
 def is_accurate(result: tv.Result, f: np.ndarray, epsilon: float) -> bool:
@@ -176,7 +203,9 @@ def is_accurate(result: tv.Result, f: np.ndarray, epsilon: float) -> bool:
         m = result.potential
         right = bool((f[result.above] > THRESHOLD).all() and (f[result.below] < THRESHOLD).all())
         return right and bool((np.abs(f[m] - THRESHOLD) <= epsilon / 2 + 1e-9).all())
-    return bool(result.potential[np.argmax(f)] and (f.max() - f[result.potential] <= epsilon + 1e-9).all())
+    return bool(
+        result.potential[np.argmax(f)] and (f.max() - f[result.potential] <= epsilon + 1e-9).all()
+    )
 
 
 def _safest_is_within(result: tv.Result, f: np.ndarray) -> bool:
@@ -187,13 +216,16 @@ def _safest_is_within(result: tv.Result, f: np.ndarray) -> bool:
     return bool(f.max() - f[safest] <= result.epsilon + 1e-9)
 
 
-# -- all runs ----------------------------------------------------------------------------------------------------------
+# -- all runs
+# --------------------------------------------------------------------------------------------------
 
 
 def bound(case: Case) -> float:
     """C_epsilon of Theorem 3.1 for the accuracy of the last epoch, nothing known of f."""
     given = problem(case)
-    study = tv.Study(given.pop("domain"), GOALS[case.goal], policy=tv.TruVaR(slack=SLACK, r=R), **given)
+    study = tv.Study(
+        given.pop("domain"), GOALS[case.goal], policy=tv.TruVaR(slack=SLACK, r=R), **given
+    )
     setting: TheorySetting = study.theory_setting()
     return theorem(setting, 4 * (1 + SLACK) * R ** (EPOCHS - 1), DELTA).cost
 
@@ -228,8 +260,20 @@ def rows(chosen: list[Case], functions: int, jobs: int) -> Iterator[dict[str, An
 
 
 COLUMNS = (
-    *("kernel", "noise", "goal", "beta", "accurate at every epoch end", "statement true after every measurement"),
-    *("every bound right at all times", "no epoch above C_(i)", "most expensive epoch over C_(i)", "mean cost"),
+    *(
+        "kernel",
+        "noise",
+        "goal",
+        "beta",
+        "accurate at every epoch end",
+        "statement true after every measurement",
+    ),
+    *(
+        "every bound right at all times",
+        "no epoch above C_(i)",
+        "most expensive epoch over C_(i)",
+        "mean cost",
+    ),
     "C_epsilon over it",
 )
 
@@ -239,14 +283,17 @@ def line(row: dict[str, Any]) -> str:
     n = row["functions"]
     counts = " | ".join(f"{row[kind]}/{n}" for kind in ("accurate", "true", "covered", "within"))
     return (
-        f"| {row['kernel']} | {row['noise']} | {row['goal']} | {row['beta']} | {counts} | {row['fullest']:.2f} | "
+        f"| {row['kernel']} | {row['noise']} | {row['goal']} | {row['beta']} | {counts} | "
+        f"{row['fullest']:.2f} | "
         f"{row['cost']:.0f} | {row['bound_over_cost']:.0f} |"
     )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.coverage", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--functions", type=int, default=50)
     parser.add_argument("--side", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)

@@ -3,17 +3,17 @@
     python -m benchmarks --only failures
     python -m benchmarks.failures --starts 20
 
-Fields drawn from a Gaussian process over a section of a lake, 20 x 20 points, with the model known and the default
-policy. A survey ends when the F1 score of its classification, of all points, is 0.95 for the first time. Every attempt
-costs what a measurement costs, whether it fails or not.
+Fields drawn from a Gaussian process over a section of a lake, 20 x 20 points, with the model known
+and the default policy. A survey ends when the F1 score of its classification, of all points, is
+0.95 for the first time. Every attempt costs what a measurement costs, whether it fails or not.
 
 | survey | what is in its way |
 |---|---|
 | strip | a strip of 5 % of the distance is excluded beforehand |
 | failures | in addition every measurement fails with probability 20 %, wherever it is |
 
-In addition studies of which a part of the domain always fails, with nothing known of the model: how many of 25 attempts
-go there, on average.
+In addition studies of which a part of the domain always fails, with nothing known of the model: how
+many of 25 attempts go there, on average.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def hills(point: dict[str, float]) -> float:
     return float(np.sin(5 * point["x"]) * np.cos(4 * point["y"]) + point["x"])
 
 
-Region = tuple[tv.Domain, Any, Callable[[dict[str, float]], float], Callable[[dict[str, float]], bool]]
+Region = tuple[
+    tv.Domain, Any, Callable[[dict[str, float]], float], Callable[[dict[str, float]], bool]
+]
 REGIONS: dict[str, Region] = {
     "right half, maximum": (LINE, tv.Maximize(), wave, lambda p: p["x"] > 5),
     "left half, maximum": (LINE, tv.Maximize(), wave, lambda p: p["x"] < 5),
@@ -75,7 +77,12 @@ REGIONS: dict[str, Region] = {
     "right half, level set": (LINE, tv.LevelSet(0.9), wave, lambda p: p["x"] > 5),
     "half of a box, maximum": (BOX, tv.Maximize(), wave, lambda p: p["x"] > 5),
     "half of a square, maximum": (SQUARE, tv.Maximize(), hills, lambda p: p["x"] > 0.5),
-    "corner of a square, level set": (SQUARE, tv.LevelSet(0.5), hills, lambda p: p["x"] > 0.5 and p["y"] > 0.5),
+    "corner of a square, level set": (
+        SQUARE,
+        tv.LevelSet(0.5),
+        hills,
+        lambda p: p["x"] > 0.5 and p["y"] > 0.5,
+    ),
 }
 
 
@@ -91,9 +98,13 @@ def rows(quick: bool = False) -> list[Row]:
             share = float(cost.mean() / base.mean())
             target = at_most(MAX_COST_SHARE) if name == "failures" else None
             note = f"{base.mean():.4g} unhindered, {len(base)} surveys"
-            found.append(Row(f"failures-{kind}-{name}", f"cost to F1 {F1:g}", share, "x", target, note))
+            found.append(
+                Row(f"failures-{kind}-{name}", f"cost to F1 {F1:g}", share, "x", target, note)
+            )
     for name, region in REGIONS.items():
-        n_failed = float(np.mean([failed_attempts(region, start) for start in range(min(starts, 4))]))
+        n_failed = float(
+            np.mean([failed_attempts(region, start) for start in range(min(starts, 4))])
+        )
         note = f"{name}, of {ATTEMPTS}"
         key = name.replace(",", "").replace(" ", "-")
         what = f"attempts that fail, {name}"
@@ -164,8 +175,12 @@ def f1(reported: Array, true: Array) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the rows."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.failures", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--starts", type=int, default=STARTS, help=f"surveys of every field; default {STARTS}")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.failures", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--starts", type=int, default=STARTS, help=f"surveys of every field; default {STARTS}"
+    )
     given = parser.parse_args(arguments)
     with one_thread():
         for kind in COSTS:
@@ -173,12 +188,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             base = costs["unhindered"]
             for name, cost in costs.items():
                 print(
-                    f"{kind} {name}: {cost.mean():.4g}, {cost.mean() / base.mean():.3f} of the unhindered one",
+                    f"{kind} {name}: {cost.mean():.4g}, {cost.mean() / base.mean():.3f} of the "
+                    "unhindered one",
                     flush=True,
                 )
         for name, region in REGIONS.items():
             counts = [failed_attempts(region, start) for start in range(given.starts)]
-            print(f"{name} fails: {np.mean(counts):.1f} of {ATTEMPTS} attempts, at most {max(counts)}", flush=True)
+            print(
+                f"{name} fails: {np.mean(counts):.1f} of {ATTEMPTS} attempts, at most {max(counts)}",
+                flush=True,
+            )
     return 0
 
 

@@ -1,18 +1,19 @@
 """Learned noise that differs from place to place, compared with equal noise on simulated fields.
 
-    python -m benchmarks.heteroscedastic              # 16 fields of each kind, 60 and 150 measurements
-    python -m benchmarks.heteroscedastic --fields 4   # a glance
+    python -m benchmarks.heteroscedastic              # 16 fields of each kind, 60 and 150
+    measurements python -m benchmarks.heteroscedastic --fields 4   # a glance
 
-Simulated fields on 28 x 28 points with unit variance, measured at random points. The standard deviation of the noise
-is 0.02 to 0.6 from left to right (*growing*), 0.05 on the left and 0.5 on the right (*two levels*), 0.05 at the sides
-and 0.55 in the middle (*middle*), or the same everywhere (*equal*, 0.2, and *small*, 0.02). Every line compares the
-learned model, with its noise as it is learned, with the same model restricted to equal noise:
+Simulated fields on 28 x 28 points with unit variance, measured at random points. The standard
+deviation of the noise is 0.02 to 0.6 from left to right (*growing*), 0.05 on the left and 0.5 on
+the right (*two levels*), 0.05 at the sides and 0.55 in the middle (*middle*), or the same
+everywhere (*equal*, 0.2, and *small*, 0.02). Every line compares the learned model, with its noise
+as it is learned, with the same model restricted to equal noise:
 
 - share of the fields on which unequal noise was learned;
 - root mean square error of the posterior mean;
 - mean negative log density of the truth under the marginal posteriors (lower is better);
-- share of the domain whose 95 % interval contains a threshold, the 80 % quantile of the field, and of the domain that
-  lies on the wrong side of it with 95 % certainty.
+- share of the domain whose 95 % interval contains a threshold, the 80 % quantile of the field, and
+  of the domain that lies on the wrong side of it with 95 % certainty.
 """
 
 from __future__ import annotations
@@ -39,11 +40,20 @@ KINDS = ("growing", "two levels", "middle", "equal", "small")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.heteroscedastic", description=__doc__.split("\n")[0])
-    parser.add_argument("--fields", type=int, default=FIELDS, help=f"fields of each kind; default {FIELDS}")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of measurements")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.heteroscedastic", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--fields", type=int, default=FIELDS, help=f"fields of each kind; default {FIELDS}"
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=SIZES, help="numbers of measurements"
+    )
     given = parser.parse_args(arguments)
-    print("| noise | t | learned unequal | error | error, equal | density | density, equal | undecided | ..., equal |")
+    print(
+        "| noise | t | learned unequal | error | error, equal | density | density, equal | "
+        "undecided | ..., equal |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     with one_thread():
         for kind in KINDS:
@@ -91,7 +101,8 @@ def noise_sd(kind: str, x: Array) -> Array:
 
 
 def evaluate(data: FitData, domain: tv.Domain, truth: Array) -> tuple[float, ...]:
-    """Return whether slopes were learned, error, log density, share undecided and share on the wrong side."""
+    """Return whether slopes were learned, error, log density, share undecided and share on the
+    wrong side."""
     model = fit_ensemble("matern52", data, None, 0)
     kept = np.setdiff1d(np.arange(len(data.values)), model.outliers)
     ensemble = Ensemble(model, domain.points, None, len(kept))

@@ -1,8 +1,10 @@
-"""Learning the hyperparameters: the mean cost per measurement, beside a plug-in fit every third one and other people's.
+"""Learning the hyperparameters: the mean cost per measurement, beside a plug-in fit every third one
+and other people's.
 
-The cost per measurement at t is that of one refit divided by the number of measurements until the next, and that of the
-update in between. It is divided by the cost of the plug-in fit that release 0.1.0 made every third measurement, in the
-same run. One fit of scikit-learn and of BoTorch to the same observations is listed beside it.
+The cost per measurement at t is that of one refit divided by the number of measurements until the
+next, and that of the update in between. It is divided by the cost of the plug-in fit that release
+0.1.0 made every third measurement, in the same run. One fit of scikit-learn and of BoTorch to the
+same observations is listed beside it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def _rows_at(t: int, side: int, rounds: int) -> list[Row]:
     interval = _interval(t)
     earlier = max(t - interval, 5)
     spacing = np.full(2, 1 / side)
-    warm = fit_ensemble("matern52", FitData(points[:earlier], values[:earlier], None, extent, spacing), None, 0)
+    warm = fit_ensemble(
+        "matern52", FitData(points[:earlier], values[:earlier], None, extent, spacing), None, 0
+    )
     data = FitData(points, values, None, extent, spacing)
     taken: dict[str, list[float]] = {"refit": [], "update": [], "plug-in": []}
     peers: dict[str, Callable[[], object]] = {"scikit-learn": lambda: _scikit_learn(points, values)}
@@ -79,7 +83,13 @@ def _rows_at(t: int, side: int, rounds: int) -> list[Row]:
     for peer in ("scikit-learn", "botorch"):
         seconds = median(taken[peer]) if peer in taken else None
         found.append(
-            Row(f"{name}-{peer}", f"... one fit of {peer}", seconds, "s", note="" if seconds else "not installed")
+            Row(
+                f"{name}-{peer}",
+                f"... one fit of {peer}",
+                seconds,
+                "s",
+                note="" if seconds else "not installed",
+            )
         )
     return found
 
@@ -95,7 +105,9 @@ def _interval(t: int) -> int:
 def _conditioned(model: EnsembleModel, sites: np.ndarray, data: FitData) -> Ensemble:
     ensemble = Ensemble(model, sites, None, len(data.values))
     count = len(data.values)
-    ensemble.condition(data.points, model.transform.forward(data.values), np.zeros(count), np.ones(count, bool))
+    ensemble.condition(
+        data.points, model.transform.forward(data.values), np.zeros(count), np.ones(count, bool)
+    )
     return ensemble
 
 

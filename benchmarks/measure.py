@@ -29,7 +29,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `measured` None: it could not be measured here, and the note says why."""
+    """One line of the table. `measured` None: it could not be measured here, and the note says
+    why."""
 
     name: str
     what: str
@@ -57,9 +58,14 @@ def at_least(value: float) -> Target:
     return Target("at least", value)
 
 
-# Processor time, so that what else the machine is doing counts less; on an idle machine it is the wall clock's, as all
-# that is timed so runs in one thread. Where its steps are coarse (Windows) the wall clock is taken.
-clock = time.process_time if time.get_clock_info("process_time").resolution < 1e-5 else time.perf_counter
+# Processor time, so that what else the machine is doing counts less; on an idle machine it is the
+# wall clock's, as all that is timed so runs in one thread. Where its steps are coarse (Windows) the
+# wall clock is taken.
+clock = (
+    time.process_time
+    if time.get_clock_info("process_time").resolution < 1e-5
+    else time.perf_counter
+)
 
 
 class Stopwatch:
@@ -94,7 +100,8 @@ def no_collection() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread, for truvar, for the linear algebra of NumPy and SciPy, and for PyTorch where it is loaded."""
+    """One thread, for truvar, for the linear algebra of NumPy and SciPy, and for PyTorch where
+    it is loaded."""
     from threadpoolctl import threadpool_limits
 
     before = os.environ.get("TRUVAR_THREADS")

@@ -1,8 +1,9 @@
 """Mixed problems: truvar beside Optuna's TPE and GP samplers and BoTorch's mixed optimiser.
 
-`python -m benchmarks.mixed` prints, for every problem and method, the area under the curve of the best value so far:
-the mean over the evaluations after the initial ones of (best so far - worst) / (reference - worst), 1 for a method that
-starts with the reference. Higher is better. All methods start from the same random points.
+`python -m benchmarks.mixed` prints, for every problem and method, the area under the curve of the
+best value so far: the mean over the evaluations after the initial ones of (best so far - worst) /
+(reference - worst), 1 for a method that starts with the reference. Higher is better. All methods
+start from the same random points.
 
 | problem | parameters | value |
 |---|---|---|
@@ -31,7 +32,9 @@ import truvar as tv
 
 Point = dict[str, Any]
 N_INITIAL = 6  # random points that every method starts with
-BOTORCH_SAMPLES = 256  # points from which the best are searched on; with its defaults it is much slower
+BOTORCH_SAMPLES = (
+    256  # points from which the best are searched on; with its defaults it is much slower
+)
 BOTORCH_RESTARTS = 6
 
 
@@ -71,7 +74,8 @@ class MixedProblem:
         return [domain.named(x) for x in np.column_stack(columns)]
 
 
-# -- problems ----------------------------------------------------------------------------------------------------------
+# -- problems
+# --------------------------------------------------------------------------------------------------
 
 
 def synthetic(point: Point) -> float:
@@ -82,7 +86,15 @@ def synthetic(point: Point) -> float:
     x = point["x"] - 0.3 - 0.2 * (point["flag"])
     wave = 0.3 * (1 - np.cos(9 * x))
     batch = abs(np.log2(point["batch"]) - 5)
-    return float(-(rate**2) - depth**2 - 4 * x**2 - wave - 0.25 * batch - 1.5 * (1 - shape) - 0.4 * (not point["flag"]))
+    return float(
+        -(rate**2)
+        - depth**2
+        - 4 * x**2
+        - wave
+        - 0.25 * batch
+        - 1.5 * (1 - shape)
+        - 0.4 * (not point["flag"])
+    )
 
 
 @cache
@@ -100,7 +112,13 @@ def svc(point: Point) -> float:
     from sklearn.svm import SVC
 
     features, labels = _digits()
-    model = SVC(kernel=point["kernel"], C=point["C"], gamma=point["gamma"], degree=point["degree"], max_iter=5000)
+    model = SVC(
+        kernel=point["kernel"],
+        C=point["C"],
+        gamma=point["gamma"],
+        degree=point["degree"],
+        max_iter=5000,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(cross_val_score(model, features, labels, cv=3).mean())
@@ -180,7 +198,8 @@ PROBLEMS = [
 ]
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
+# -- methods
+# --------------------------------------------------------------------------------------------------
 
 
 def with_truvar(problem: MixedProblem, seed: int) -> list[float]:
@@ -207,7 +226,9 @@ def _distributions(problem: MixedProblem) -> dict[str, Any]:
         elif isinstance(parameter, tv.Range):
             found[name] = distributions.FloatDistribution(parameter.low, parameter.high)
         elif isinstance(parameter, tv.Integer):
-            found[name] = distributions.IntDistribution(parameter.low, parameter.high, log=parameter.log)
+            found[name] = distributions.IntDistribution(
+                parameter.low, parameter.high, log=parameter.log
+            )
         elif isinstance(parameter, tv.Boolean):
             found[name] = distributions.CategoricalDistribution([False, True])
         else:
@@ -238,7 +259,8 @@ def with_optuna(sampler: Callable[[Any, int], Any]) -> Callable[[MixedProblem, i
 
 
 def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
-    """Return the values of BoTorch's `MixedSingleTaskGP` and `optimize_acqf_mixed_alternating`, by log EI."""
+    """Return the values of BoTorch's `MixedSingleTaskGP` and `optimize_acqf_mixed_alternating`,
+    by log EI."""
     import torch
     from botorch.acquisition import LogExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
@@ -253,7 +275,9 @@ def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
     low = domain.bounds[:, 0]
     width = np.ptp(domain.bounds, axis=1)
     width[list(domain.categorical)] = 1.0
-    levels = {k: ((domain.parameters[k].levels - low[k]) / width[k]).tolist() for k in domain.discrete}
+    levels = {
+        k: ((domain.parameters[k].levels - low[k]) / width[k]).tolist() for k in domain.discrete
+    }
     categorical = {k: levels[k] for k in domain.categorical}
     discrete = {k: levels[k] for k in domain.discrete if k not in categorical}
     points = [domain.array(point) for point in problem.initial(seed)]
@@ -262,7 +286,9 @@ def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
     while len(values) < problem.evaluations:
         train = torch.tensor((np.array(points) - low) / width)
         outcomes = torch.tensor(values, dtype=torch.double)[:, None]
-        model = MixedSingleTaskGP(train, outcomes, cat_dims=list(categorical), outcome_transform=Standardize(1))
+        model = MixedSingleTaskGP(
+            train, outcomes, cat_dims=list(categorical), outcome_transform=Standardize(1)
+        )
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         found, _ = optimize_acqf_mixed_alternating(
             LogExpectedImprovement(model, best_f=outcomes.max()),
@@ -280,7 +306,10 @@ def with_botorch(problem: MixedProblem, seed: int) -> list[float]:
 
 METHODS: dict[str, tuple[str | None, Callable[[MixedProblem, int], list[float]]]] = {
     "truvar": (None, with_truvar),
-    "optuna TPE": ("optuna", with_optuna(lambda optuna, seed: optuna.samplers.TPESampler(seed=seed))),
+    "optuna TPE": (
+        "optuna",
+        with_optuna(lambda optuna, seed: optuna.samplers.TPESampler(seed=seed)),
+    ),
     "optuna GP": ("optuna", with_optuna(lambda optuna, seed: optuna.samplers.GPSampler(seed=seed))),
     "botorch mixed": ("botorch", with_botorch),
 }
@@ -297,9 +326,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", default=",".join(problem.name for problem in PROBLEMS))
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--starts", type=int, default=None, help="repetitions, instead of those of each problem")
+    parser.add_argument(
+        "--starts", type=int, default=None, help="repetitions, instead of those of each problem"
+    )
     parser.add_argument("--first", type=int, default=0, help="seed of the first repetition")
-    parser.add_argument("--json", action="store_true", help="print a line for each repetition, as soon as it is done")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print a line for each repetition, as soon as it is done",
+    )
     options = parser.parse_args()
     for problem in PROBLEMS:
         if problem.name not in options.problems.split(","):
@@ -314,14 +349,20 @@ def main() -> None:
             for seed in range(options.first, options.first + (options.starts or problem.starts)):
                 curves.append(method(problem, seed))
                 if options.json:
-                    row = {"problem": problem.name, "method": name, "start": seed, "area": area(problem, curves[-1])}
+                    row = {
+                        "problem": problem.name,
+                        "method": name,
+                        "start": seed,
+                        "area": area(problem, curves[-1]),
+                    }
                     print(json.dumps({**row, "best": max(curves[-1])}), flush=True)
             seconds = (time.process_time() - began) / len(curves)
             areas = [area(problem, curve) for curve in curves]
             if not options.json:
                 best = np.mean([max(curve) for curve in curves])
                 print(
-                    f"{problem.name:10} {name:14} area {np.mean(areas):.4f}  best {best:.4f}  {seconds:.0f} s each  "
+                    f"{problem.name:10} {name:14} area {np.mean(areas):.4f}  best {best:.4f}  "
+                    f"{seconds:.0f} s each  "
                     f"({', '.join(f'{each:.3f}' for each in areas)})",
                     flush=True,
                 )

@@ -3,13 +3,16 @@
     python -m benchmarks.outliers                         # 20 starts of everything
     python -m benchmarks.outliers --only false --starts 2 # a glance at the false alarms
 
-*False alarms*: studies of 60 measurements without a wrong value, with the default policy and at random candidates. A
-study counts if a right value is left out at any time; how often that was the best one is counted too.
+*False alarms*: studies of 60 measurements without a wrong value, with the default policy and at
+random candidates. A study counts if a right value is left out at any time; how often that was the
+best one is counted too.
 
-*Detection*: random candidates of simulated fields, 15, 30 or 60 of them, with noise of 5 % of the standard deviation of
-f, and one value that is wrong by so many standard deviations of f (20 times as many of the noise), in either direction.
+*Detection*: random candidates of simulated fields, 15, 30 or 60 of them, with noise of 5 % of the
+standard deviation of f, and one value that is wrong by so many standard deviations of f (20 times
+as many of the noise), in either direction.
 
-*Studies*: the default policy on fields where the sixth value is wrong by 5 standard deviations of f.
+*Studies*: the default policy on fields where the sixth value is wrong by 5 standard deviations of
+f.
 """
 
 from __future__ import annotations
@@ -70,10 +73,18 @@ class Alarms:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.outliers", description=__doc__.split("\n")[0])
-    parser.add_argument("--starts", type=int, default=STARTS, help=f"runs of every kind; default {STARTS}")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"measurements of a study; default {STEPS}")
-    parser.add_argument("--only", choices=PARTS, action="append", help="this part only; may be repeated")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.outliers", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--starts", type=int, default=STARTS, help=f"runs of every kind; default {STARTS}"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=STEPS, help=f"measurements of a study; default {STEPS}"
+    )
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="this part only; may be repeated"
+    )
     parser.add_argument("--problems", help="problems without a wrong value, with commas between")
     given = parser.parse_args(arguments)
     names = given.problems.split(",") if given.problems else CLEAN
@@ -89,18 +100,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-# -- false alarms ------------------------------------------------------------------------------------------------------
+# -- false alarms
+# --------------------------------------------------------------------------------------------------
 
 
 def print_false_alarms(names: Sequence[str], starts: int, steps: int) -> None:
     """Print, for every problem, in how many studies a right value was left out."""
-    print(f"\nFalse alarms: studies of {starts} that left out a right value (in how many of them the best one)\n")
+    print(
+        f"\nFalse alarms: studies of {starts} that left out a right value (in how many of them the "
+        "best one)\n"
+    )
     print("| problem | default policy | random candidates |\n|---|---|---|")
     totals = {True: [0, 0], False: [0, 0]}
     for name in names:
         cells = []
         for chosen in (True, False):
-            runs = [study_alarms(clean_instance(name, start), steps, chosen) for start in range(starts)]
+            runs = [
+                study_alarms(clean_instance(name, start), steps, chosen) for start in range(starts)
+            ]
             wrong = sum(bool(run.ids) for run in runs)
             best = sum(run.best for run in runs)
             totals[chosen][0] += wrong
@@ -127,7 +144,9 @@ def lognormal_table(start: int) -> Instance:
 
     rng = np.random.default_rng([11, start])
     table = pd.DataFrame({"a": rng.lognormal(size=400), "b": rng.random(400)})
-    return Instance(tv.Domain.table(table), rng.lognormal(size=400), tv.Maximize(), Noise(0.0), (11, start))
+    return Instance(
+        tv.Domain.table(table), rng.lognormal(size=400), tv.Maximize(), Noise(0.0), (11, start)
+    )
 
 
 def study_alarms(instance: Instance, steps: int, chosen: bool) -> Alarms:
@@ -160,7 +179,8 @@ def study_alarms(instance: Instance, steps: int, chosen: bool) -> Alarms:
     return Alarms(frozenset(found), bool(best), study.result().outliers)
 
 
-# -- detection ---------------------------------------------------------------------------------------------------------
+# -- detection
+# --------------------------------------------------------------------------------------------------
 
 
 def print_detection(starts: int) -> None:
@@ -180,12 +200,15 @@ def print_detection(starts: int) -> None:
 
 
 def field(dimension: int, start: int) -> tuple[tv.Domain, Array]:
-    """Return a simulated field of unit variance: smooth or rough, with length-scales from 0.15 to 0.3 extents."""
+    """Return a simulated field of unit variance: smooth or rough, with length-scales from 0.15
+    to 0.3 extents."""
     kernel = ("rbf", "matern52")[start % 2]
     length = (0.15, 0.2, 0.3)[start % 3]
     if dimension == 2:
         axis = np.linspace(0.0, 1.0, 28)
-        return tv.Domain.grid(x=axis, y=axis), draws(kernel, (length, length), 28, [3000 + start], square=True)[0]
+        return tv.Domain.grid(x=axis, y=axis), draws(
+            kernel, (length, length), 28, [3000 + start], square=True
+        )[0]
     axis = np.linspace(0.0, 1.0, 401)
     distance = np.abs(axis[:, None] - axis) / length
     covariance = np.exp(-0.5 * distance**2)
@@ -193,7 +216,9 @@ def field(dimension: int, start: int) -> tuple[tv.Domain, Array]:
         scaled = np.sqrt(5.0) * distance
         covariance = (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
     factor = np.linalg.cholesky(covariance + 1e-8 * np.eye(len(axis)))
-    return tv.Domain.grid(x=axis), factor @ np.random.default_rng([12, start]).standard_normal(len(axis))
+    return tv.Domain.grid(x=axis), factor @ np.random.default_rng([12, start]).standard_normal(
+        len(axis)
+    )
 
 
 def is_found(dimension: int, error: float, t: int, start: int) -> tuple[bool, int]:
@@ -209,13 +234,20 @@ def is_found(dimension: int, error: float, t: int, start: int) -> tuple[bool, in
     return wrong in found, len(set(found) - {wrong})
 
 
-# -- studies with a wrong value ----------------------------------------------------------------------------------------
+# -- studies with a wrong value
+# ----------------------------------------------------------------------------------------
 
 
 def print_studies(starts: int, steps: int) -> None:
     """Print how the default policy fares when the sixth value is wrong."""
-    print(f"\nStudies of {steps} measurements whose sixth value is wrong by 5 sd of f ({starts} of each)\n")
-    print("| problem | wrong value left out at the end | studies that left out a right value |\n|---|---|---|")
+    print(
+        f"\nStudies of {steps} measurements whose sixth value is wrong by 5 sd of f ({starts} of "
+        "each)\n"
+    )
+    print(
+        "| problem | wrong value left out at the end | studies that left out a right value "
+        "|\n|---|---|---|"
+    )
     for name in ("outlier", "outlier-set"):
         case = next(case for case in cases() if case.name == name)
         runs = [study_alarms(case.instance(start), steps, chosen=True) for start in range(starts)]

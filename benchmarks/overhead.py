@@ -1,14 +1,15 @@
-"""Cost of a `Study` beyond its engine: ask and tell against a bare loop that makes the same choices.
+"""Cost of a `Study` beyond its engine: ask and tell against a bare loop that makes the same
+choices.
 
     python -m benchmarks --only overhead
     python -m benchmarks.trace           print the calls of one tell
 
-The bare loop has the same posterior and engine, is given M and the truncation, scores, picks, conditions, and keeps no
-books: no bounds, regions, epochs, table of candidates, checks or history.
+The bare loop has the same posterior and engine, is given M and the truncation, scores, picks,
+conditions, and keeps no books: no bounds, regions, epochs, table of candidates, checks or history.
 
-Other rows time whole steps, the check whether the study is finished included, with a mean that is given or estimated.
-Release 0.1.0, which had no such check, is the target: 2.6 ms, and 27.6 times as fast as the supplement's recipe over
-all points.
+Other rows time whole steps, the check whether the study is finished included, with a mean that is
+given or estimated. Release 0.1.0, which had no such check, is the target: 2.6 ms, and 27.6 times as
+fast as the supplement's recipe over all points.
 """
 
 from __future__ import annotations
@@ -42,12 +43,17 @@ def _whole_steps(quick: bool) -> list[Row]:
     for case in (level_set(side, **steps), optimum(side, **steps)):
         recipe = Fixed(case.recipe().prior)
         for mean, constant in (("given", case.mean), ("estimated", None)):
-            contest = compete(replace(case, mean=constant), {"over D": recipe.choose}, samples, repeats)
+            contest = compete(
+                replace(case, mean=constant), {"over D": recipe.choose}, samples, repeats
+            )
             name = f"study-{case.name.replace(' ', '-')}-mean-{mean}"
             what = f"TruVaR through Study: {case.name}, N={len(case.domain)}, mean {mean}"
             milliseconds = Row(name, what, contest.milliseconds, "ms", at_most(RELEASE_0_1_0_MS))
             ratio = contest.row(
-                "over D", f"{name}-ratio", "... against the recipe over D", at_least(RELEASE_0_1_0_RATIO)
+                "over D",
+                f"{name}-ratio",
+                "... against the recipe over D",
+                at_least(RELEASE_0_1_0_RATIO),
             )
             found += [milliseconds, ratio]
     return found

@@ -1,8 +1,9 @@
 """truvar against what one would build on the usual libraries: scikit-learn, GPyTorch and BoTorch.
 
-scikit-learn and GPyTorch give the joint posterior over the domain, which holds both targets and candidates; the
-truncated formula of eq. (3) is then NumPy's work. BoTorch's qNegIntegratedPosteriorVariance is another criterion (no
-truncation, no M, no cost) and the nearest that it ships. GPyTorch and BoTorch are optional: install "truvar[peers]".
+scikit-learn and GPyTorch give the joint posterior over the domain, which holds both targets and
+candidates; the truncated formula of eq. (3) is then NumPy's work. BoTorch's
+qNegIntegratedPosteriorVariance is another criterion (no truncation, no M, no cost) and the nearest
+that it ships. GPyTorch and BoTorch are optional: install "truvar[peers]".
 """
 
 from __future__ import annotations
@@ -28,16 +29,36 @@ def rows(quick: bool) -> list[Row]:
     if quick:
         missing = dict.fromkeys(("gpytorch", "botorch"), "left out by --quick")
     else:
-        missing = {name: _install(name) for name in ("gpytorch", "botorch") if find_spec(name) is None}
+        missing = {
+            name: _install(name) for name in ("gpytorch", "botorch") if find_spec(name) is None
+        }
     if "gpytorch" not in missing:
         peers["GPyTorch"] = with_gpytorch(case)
     contest = compete(case, peers, *((2, 1) if quick else (8, 3)))
     what = f"suggestion, N={len(case.domain)}, formula on"
-    found = [contest.row("scikit-learn", "peer-scikit-learn", f"{what} scikit-learn's joint posterior", at_least(50))]
+    found = [
+        contest.row(
+            "scikit-learn",
+            "peer-scikit-learn",
+            f"{what} scikit-learn's joint posterior",
+            at_least(50),
+        )
+    ]
     if "GPyTorch" in peers:
-        found.append(contest.row("GPyTorch", "peer-gpytorch", f"{what} GPyTorch's joint posterior", at_least(50)))
+        found.append(
+            contest.row(
+                "GPyTorch", "peer-gpytorch", f"{what} GPyTorch's joint posterior", at_least(50)
+            )
+        )
     else:
-        found.append(_absent("peer-gpytorch", f"{what} GPyTorch's joint posterior", missing["gpytorch"], at_least(50)))
+        found.append(
+            _absent(
+                "peer-gpytorch",
+                f"{what} GPyTorch's joint posterior",
+                missing["gpytorch"],
+                at_least(50),
+            )
+        )
     other = f"suggestion, N={len(case.domain)}, BoTorch qNegIntegratedPosteriorVariance (another criterion)"
     if "botorch" in missing:
         found.append(_absent("peer-botorch", other, missing["botorch"]))
@@ -89,11 +110,15 @@ def with_gpytorch(case: Case) -> Suggests:
             self.covar_module.lengthscale = LENGTHSCALE
 
         def forward(self, x: Any) -> Any:
-            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+            return gpytorch.distributions.MultivariateNormal(
+                self.mean_module(x), self.covar_module(x)
+            )
 
     def suggest(measured: Measurements, inputs: ChoiceInputs) -> int:
         likelihood = gpytorch.likelihoods.FixedNoiseGaussianLikelihood(torch.tensor(measured.noise))
-        model = Model(points[torch.tensor(measured.sites)], torch.tensor(measured.values), likelihood).eval()
+        model = Model(
+            points[torch.tensor(measured.sites)], torch.tensor(measured.values), likelihood
+        ).eval()
         with torch.no_grad():
             return truncated_formula(model(points).covariance_matrix.numpy(), inputs)
 
@@ -101,7 +126,8 @@ def with_gpytorch(case: Case) -> Suggests:
 
 
 def integrated_variance(case: Case) -> float:
-    """Seconds that BoTorch's criterion takes for a few candidates, halfway through a run, integrating over D."""
+    """Seconds that BoTorch's criterion takes for a few candidates, halfway through a run,
+    integrating over D."""
     import torch
     from botorch.acquisition.active_learning import qNegIntegratedPosteriorVariance
     from botorch.models import SingleTaskGP

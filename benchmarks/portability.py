@@ -3,9 +3,9 @@
     python -m benchmarks.portability
     python -m benchmarks.portability --only lake --cores Prescott,Haswell
 
-The variable `OPENBLAS_CORETYPE` selects the kernels that OpenBLAS would pick on another processor, and NumPy is told
-not to use instructions that the processor lacks, so that one machine can be compared with others. Every example runs in
-a fresh process for each of them.
+The variable `OPENBLAS_CORETYPE` selects the kernels that OpenBLAS would pick on another processor,
+and NumPy is told not to use instructions that the processor lacks, so that one machine can be
+compared with others. Every example runs in a fresh process for each of them.
 
 | example | domain | model |
 |---|---|---|
@@ -31,16 +31,25 @@ import numpy as np
 import truvar as tv
 
 CORES = ("default", "Prescott", "Sandybridge", "Haswell", "Zen")
-REPORTED = {"Prescott": "Katmai", "Zen": "Haswell"}  # the names that builds give to core types with the same kernels
+REPORTED = {
+    "Prescott": "Katmai",
+    "Zen": "Haswell",
+}  # the names that builds give to core types with the same kernels
 WITHOUT_AVX2 = ("Prescott", "Sandybridge")
 SEED = 7  # of the noise and of the table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.portability", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.portability", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--only", help="examples, separated by commas (default: all)")
-    parser.add_argument("--cores", help=f"core types, separated by commas (default: {','.join(CORES)})")
-    parser.add_argument("--state", choices=EXAMPLES, help="print what one example states in this process, as JSON")
+    parser.add_argument(
+        "--cores", help=f"core types, separated by commas (default: {','.join(CORES)})"
+    )
+    parser.add_argument(
+        "--state", choices=EXAMPLES, help="print what one example states in this process, as JSON"
+    )
     given = parser.parse_args(arguments)
     if given.state:
         print(json.dumps({"cores": blas_cores(), **EXAMPLES[given.state]()}))
@@ -53,13 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def environment(core: str) -> dict[str, str]:
-    """Return the environment variables of a process that computes as on a processor of that core type."""
+    """Return the environment variables of a process that computes as on a processor of that core
+    type."""
     variables = dict(os.environ)
     for name in ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"):
         variables.pop(name, None)
     if core != "default":
         found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[call-overload]
-        lacking = [name for name in found if core in WITHOUT_AVX2 or "AVX512" in name or "V4" in name]
+        lacking = [
+            name for name in found if core in WITHOUT_AVX2 or "AVX512" in name or "V4" in name
+        ]
         variables |= {"OPENBLAS_CORETYPE": core, "NPY_DISABLE_CPU_FEATURES": " ".join(lacking)}
     return variables
 
@@ -72,32 +84,42 @@ def check_cores(core: str, used: Sequence[str]) -> None:
         used: The result of `blas_cores` in a process with `environment(core)`.
     """
     if core != "default" and (not used or set(used) - {core, REPORTED.get(core)}):
-        raise RuntimeError(f"OPENBLAS_CORETYPE={core} should select its kernels, but OpenBLAS reports {list(used)}")
+        raise RuntimeError(
+            f"OPENBLAS_CORETYPE={core} should select its kernels, but OpenBLAS reports {list(used)}"
+        )
 
 
 def statements(name: str, core: str) -> dict[str, Any]:
     """Return what an example states in a fresh process, as on a processor of that core type."""
     command = [sys.executable, "-m", "benchmarks.portability", "--state", name]
-    done = subprocess.run(command, env=environment(core), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment(core), capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     check_cores(core, found.pop("cores"))
     return found
 
 
 def blas_cores() -> list[str]:
-    """Return the core types whose kernels the loaded copies of OpenBLAS use; empty where there is none."""
+    """Return the core types whose kernels the loaded copies of OpenBLAS use; empty where there
+    is none."""
     import scipy.linalg  # noqa: F401  (loads SciPy's own copy)
     from threadpoolctl import threadpool_info
 
-    return [info["architecture"] for info in threadpool_info() if info["internal_api"] == "openblas"]
+    return [
+        info["architecture"] for info in threadpool_info() if info["internal_api"] == "openblas"
+    ]
 
 
 def table(name: str, by_core: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the statements of one example by core type, and how far they differ, as a Markdown table."""
+    """Return the statements of one example by core type, and how far they differ, as a Markdown
+    table."""
     columns = list(next(iter(by_core.values())))
     lines = ["| " + " | ".join([name, *columns]) + " |", "|---" * (len(columns) + 1) + "|"]
     for core, found in by_core.items():
-        lines.append("| " + " | ".join([core, *(f"{found[column]:.6g}" for column in columns)]) + " |")
+        lines.append(
+            "| " + " | ".join([core, *(f"{found[column]:.6g}" for column in columns)]) + " |"
+        )
     spread = [np.ptp([found[column] for found in by_core.values()]) for column in columns]
     lines.append("| " + " | ".join(["spread", *(f"{width:.2g}" for width in spread)]) + " |")
     return "\n".join(lines)
@@ -142,7 +164,10 @@ def _lake() -> dict[str, float]:
 def _transect() -> dict[str, float]:
     rng = np.random.default_rng(SEED)
     study = tv.Study(tv.Domain.grid(x=np.linspace(0, 10, 200)), tv.LevelSet(0.4))
-    study.run(lambda at: np.sin(1.3 * at["x"]) + 0.3 * np.cos(4 * at["x"]) + 0.05 * rng.standard_normal(), steps=40)
+    study.run(
+        lambda at: np.sin(1.3 * at["x"]) + 0.3 * np.cos(4 * at["x"]) + 0.05 * rng.standard_normal(),
+        steps=40,
+    )
     return _level_set(study)
 
 
@@ -175,7 +200,9 @@ def _known() -> dict[str, float]:
 
     axis = np.linspace(0, 1, 30)
     kernel = Matern(0.3, nu=2.5)
-    study = tv.Study(tv.Domain.grid(x=axis, y=axis), tv.LevelSet(0.5), kernel=kernel, mean=0.0, noise=1e-4)
+    study = tv.Study(
+        tv.Domain.grid(x=axis, y=axis), tv.LevelSet(0.5), kernel=kernel, mean=0.0, noise=1e-4
+    )
     study.run(lambda at: np.sin(5 * at["x"]) * np.cos(3 * at["y"]), steps=30)
     return _level_set(study)
 

@@ -1,4 +1,5 @@
-"""The recipe of the paper's supplement B, "Efficiently computing the acquisition function", vectorised.
+"""The recipe of the paper's supplement B, "Efficiently computing the acquisition function",
+vectorised.
 
 | paper | here | shape |
 |---|---|---|
@@ -8,10 +9,10 @@
 | sigma_{t-1}^2(x), Cov_{t-1}(M, x) | `variance`, `covariance` | (n,), (m, n) |
 | Delta_{t-1|x}(M) | `delta`, per noise level | (m, n) |
 
-The baseline of the speed rows. `Recipe` is the supplement line by line, every line over all candidates at once.
-`Fixed` keeps the shapes fixed, as array code often does: Delta over all of D, and the sum over M. `Tuned` is `Recipe`
-with what a performance-minded reader would change without leaving NumPy: one triangular solve instead of two, and the
-large arrays worked on in place.
+The baseline of the speed rows. `Recipe` is the supplement line by line, every line over all
+candidates at once. `Fixed` keeps the shapes fixed, as array code often does: Delta over all of D,
+and the sum over M. `Tuned` is `Recipe` with what a performance-minded reader would change without
+leaving NumPy: one triangular solve instead of two, and the large arrays worked on in place.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Measurements:
 
 @dataclass(frozen=True)
 class ChoiceInputs:
-    """Inputs of the choice: M, the numbers of the epoch, and the possible measurements with their costs."""
+    """Inputs of the choice: M, the numbers of the epoch, and the possible measurements with
+    their costs."""
 
     targets: Mask  # M_{t-1}, (n,)
     beta: float  # over the prior variance, since the paper has k(x, x) = 1
@@ -54,12 +56,14 @@ class Recipe:
     prior: Array
 
     def choose(self, measured: Measurements, inputs: ChoiceInputs) -> int:
-        """Return the flat index (point * K + level) of the highest gain per cost, after one full step."""
+        """Return the flat index (point * K + level) of the highest gain per cost, after one full
+        step."""
         _mean, gains = self.gains(measured, inputs)
         return int(np.argmax(gains / inputs.cost))
 
     def gains(self, measured: Measurements, inputs: ChoiceInputs) -> tuple[Array, Array]:
-        """Return mu_{t-1}(x) (n,) and the numerator of eq. (3) at every x and noise level (n, K)."""
+        """Return mu_{t-1}(x) (n,) and the numerator of eq. (3) at every x and noise level (n,
+        K)."""
         factor = self._factor(measured), True
         across = self.prior[measured.sites]
         solved = cho_solve(factor, across, check_finite=False)
@@ -71,7 +75,9 @@ class Recipe:
         gains = np.empty_like(inputs.noise)
         for level, noise in enumerate(inputs.noise.T):
             delta = covariance**2 / (noise + variance)
-            gained = np.maximum(inputs.beta * own, floor) - np.maximum(inputs.beta * (own - delta), floor)
+            gained = np.maximum(inputs.beta * own, floor) - np.maximum(
+                inputs.beta * (own - delta), floor
+            )
             gains[:, level] = gained.sum(axis=0)
         return mean, gains
 
@@ -95,7 +101,9 @@ class Fixed(Recipe):
         gains = np.empty_like(inputs.noise)
         for level, noise in enumerate(inputs.noise.T):
             delta = covariance**2 / (noise + variance)
-            gained = np.maximum(inputs.beta * own, floor) - np.maximum(inputs.beta * (own - delta), floor)
+            gained = np.maximum(inputs.beta * own, floor) - np.maximum(
+                inputs.beta * (own - delta), floor
+            )
             gains[:, level] = inputs.targets @ gained
         return mean, gains
 
@@ -105,7 +113,9 @@ class Tuned(Recipe):
 
     def gains(self, measured: Measurements, inputs: ChoiceInputs) -> tuple[Array, Array]:
         factor = self._factor(measured)
-        v = solve_triangular(factor, self.prior[measured.sites], lower=True, overwrite_b=True, check_finite=False)
+        v = solve_triangular(
+            factor, self.prior[measured.sites], lower=True, overwrite_b=True, check_finite=False
+        )
         mean = solve_triangular(factor, measured.values, lower=True, check_finite=False) @ v
         variance = self.prior.diagonal() - np.einsum("ij,ij->j", v, v)
         rows = np.flatnonzero(inputs.targets)
@@ -118,7 +128,9 @@ class Tuned(Recipe):
         gains = np.empty_like(inputs.noise)
         for level, noise in enumerate(inputs.noise.T):
             is_last = level == inputs.noise.shape[1] - 1
-            left = np.divide(square, (noise + variance) / -inputs.beta, out=square if is_last else None)
+            left = np.divide(
+                square, (noise + variance) / -inputs.beta, out=square if is_last else None
+            )
             left += inputs.beta * own[:, None]
             gains[:, level] = before - np.maximum(left, floor, out=left).sum(axis=0)
         return mean, gains

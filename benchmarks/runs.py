@@ -1,9 +1,10 @@
 """Full runs of the paper against the supplement's recipe, at the same states.
 
-A run is deterministic, so it is made several times, and each step counts with its median. The other side is timed at a
-sample of the steps, just before the study is asked, and a sampled step stands for those around it. The first step is
-left out on both sides: there the dense engine builds the matrix of prior covariances, which the recipe is given. How
-long it took is in the note. At 10k the engine is the matrix-free one, and the dense one is timed for comparison.
+A run is deterministic, so it is made several times, and each step counts with its median. The other
+side is timed at a sample of the steps, just before the study is asked, and a sampled step stands
+for those around it. The first step is left out on both sides: there the dense engine builds the
+matrix of prior covariances, which the recipe is given. How long it took is in the note. At 10k the
+engine is the matrix-free one, and the dense one is timed for comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Suggests = Callable[[Measurements, ChoiceInputs], object]
 
 @dataclass(frozen=True)
 class Contest:
-    """Seconds that a run took without its first step, by truvar and by others, and truvar's first step."""
+    """Seconds that a run took without its first step, by truvar and by others, and truvar's
+    first step."""
 
     steps: int
     first: float
@@ -55,7 +57,11 @@ def rows(quick: bool) -> list[Row]:
         (level_set(large, **most), at_least(150)),
     ):
         prior = case.recipe().prior
-        recipes = {"over M": Recipe(prior).choose, "over D": Fixed(prior).choose, "tuned": Tuned(prior).choose}
+        recipes = {
+            "over M": Recipe(prior).choose,
+            "over D": Fixed(prior).choose,
+            "tuned": Tuned(prior).choose,
+        }
         samples, repeats = (12, 5) if len(case.domain) < 10_000 else (6, 3)
         if quick:
             samples = 2
@@ -67,7 +73,9 @@ def rows(quick: bool) -> list[Row]:
         found.append(contest.row("over D", f"{name}-fixed", f"{what} over D", target))
         found.append(contest.row("tuned", f"{name}-tuned", f"{what} over M, tuned", None))
         if target.value > 40:
-            dense = compete(replace(case, engine="dense"), {"over M": Recipe(prior).choose}, samples, repeats)
+            dense = compete(
+                replace(case, engine="dense"), {"over M": Recipe(prior).choose}, samples, repeats
+            )
             found.append(dense.row("over M", f"{name}-dense", f"{what} over M, dense engine", None))
     return found
 

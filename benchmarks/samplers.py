@@ -1,10 +1,11 @@
-"""Samplers of Optuna on the same problems: `TruVaRSampler` beside `GPSampler`, `TPESampler` and random search.
+"""Samplers of Optuna on the same problems: `TruVaRSampler` beside `GPSampler`, `TPESampler` and
+random search.
 
     python -m benchmarks --only optuna
     python -m benchmarks.samplers --problems branin,ackley --seeds 3
 
-The regret is that of the best trial; of a run it is taken after all trials, and the median over the seeds counts. The
-overhead is the processor time of a trial apart from the objective.
+The regret is that of the best trial; of a run it is taken after all trials, and the median over the
+seeds counts. The overhead is the processor time of a trial apart from the objective.
 
 | problem | parameters | trials |
 |---|---|---|
@@ -49,7 +50,8 @@ HARTMANN_CENTRES = 1e-4 * np.array(
 )
 
 
-# -- problems, to minimise; the lowest value is 0 ----------------------------------------------------------------------
+# -- problems, to minimise; the lowest value is 0
+# ----------------------------------------------------------------------
 
 
 def branin_of(x: float, y: float) -> float:
@@ -77,7 +79,9 @@ def mixed(trial: Any) -> float:
     rate = np.log10(trial.suggest_float("rate", 1e-6, 1.0, log=True)) + 3.3 - offset
     share = trial.suggest_float("share", 0, 1) - 0.37 + 0.3 * offset
     depth = trial.suggest_int("depth", 1, 12) - 5
-    return float(offset + rate**2 / 2 + 6 * share**2 + depth**2 / 15 + 0.3 * (1 - np.cos(5 * share)))
+    return float(
+        offset + rate**2 / 2 + 6 * share**2 + depth**2 / 15 + 0.3 * (1 - np.cos(5 * share))
+    )
 
 
 def ackley(trial: Any) -> float:
@@ -88,11 +92,17 @@ def ackley(trial: Any) -> float:
 
 
 def conditional(trial: Any) -> float:
-    """Return the function of the kind that is chosen, each with two parameters of its own and a shared one."""
+    """Return the function of the kind that is chosen, each with two parameters of its own and a
+    shared one."""
     kind = trial.suggest_categorical("kind", ["line", "bowl", "valley"])
     shared = (trial.suggest_float("shared", 0, 1) - 0.6) ** 2
     if kind == "line":
-        return float(0.4 + shared + trial.suggest_float("slope", 0, 1) + abs(trial.suggest_float("shift", -1, 1)))
+        return float(
+            0.4
+            + shared
+            + trial.suggest_float("slope", 0, 1)
+            + abs(trial.suggest_float("shift", -1, 1))
+        )
     if kind == "bowl":
         x = trial.suggest_float("bowl_x", -3, 3)
         y = trial.suggest_float("bowl_y", -3, 3)
@@ -140,7 +150,8 @@ PROBLEMS = (
 )
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
+# -- methods
+# --------------------------------------------------------------------------------------------------
 
 
 def _truvar(seed: int) -> Any:
@@ -229,11 +240,26 @@ def _rows(problem: Problem, seeds: int, trials: int | None) -> list[Row]:
             target = at_most(float(f"{medians[problem.baseline]:.3g}"))
         label = f"{problem.name}: {method}, median {what} after {trials or problem.trials}"
         found.append(
-            Row(f"optuna-{problem.name}-{method}", label, medians.get(method), target=target, note=notes[method])
+            Row(
+                f"optuna-{problem.name}-{method}",
+                label,
+                medians.get(method),
+                target=target,
+                note=notes[method],
+            )
         )
     target = at_most(float(f"{1e3 * overheads['GP']:.3g}")) if "GP" in overheads else None
     name = f"optuna-{problem.name}-overhead"
-    found.append(Row(name, f"{problem.name}: overhead", 1e3 * overheads["truvar"], "ms", target, "a trial, truvar"))
+    found.append(
+        Row(
+            name,
+            f"{problem.name}: overhead",
+            1e3 * overheads["truvar"],
+            "ms",
+            target,
+            "a trial, truvar",
+        )
+    )
     return found
 
 
@@ -255,7 +281,9 @@ def main() -> None:
                     "method": method,
                     "regret": float(np.median([each.regret for each in runs])),
                     "failures": float(np.median([each.failures for each in runs])),
-                    "overhead_ms": round(1e3 * float(np.median([each.overhead for each in runs])), 1),
+                    "overhead_ms": round(
+                        1e3 * float(np.median([each.overhead for each in runs])), 1
+                    ),
                     "regrets": [float(f"{each.regret:.2g}") for each in runs],
                 }
                 print(json.dumps(row), flush=True)

@@ -1,4 +1,5 @@
-"""Time and memory per suggestion from 2,500 to 1,000,000 points, on grids and scattered, and how they grow.
+"""Time and memory per suggestion from 2,500 to 1,000,000 points, on grids and scattered, and how
+they grow.
 
 Every run has a process of its own, so that its peak of memory is its own:
 
@@ -38,7 +39,8 @@ MAX_GAP = 0.02  # relative gap that the search accepts if it may stop early
 
 @dataclass(frozen=True)
 class Run:
-    """Time of a run, in seconds of processor time per suggestion, `tell` included; `wall` is the wall clock's."""
+    """Time of a run, in seconds of processor time per suggestion, `tell` included; `wall` is the
+    wall clock's."""
 
     points: int
     steps: int
@@ -63,12 +65,22 @@ def rows(quick: bool) -> list[Row]:
             seconds = np.log([run.median for run in runs])
             exponent = np.polyfit(np.log([run.points for run in runs]), seconds, 1)[0]
             what = f"growth of the time per suggestion, {layout}, {goal}: exponent of N"
-            found.append(Row(f"growth-{layout}-{goal}", what, float(exponent), "", None, "fitted to the four sizes"))
+            found.append(
+                Row(
+                    f"growth-{layout}-{goal}",
+                    what,
+                    float(exponent),
+                    "",
+                    None,
+                    "fitted to the four sizes",
+                )
+            )
     return [*found, early_stop_loss(400, 4) if quick else early_stop_loss(150_000, 80)]
 
 
 def early_stop_loss(n: int, steps: int) -> Row:
-    """Return the loss of choices by a search that may stop early, against an exact search beside it."""
+    """Return the loss of choices by a search that may stop early, against an exact search beside
+    it."""
     study, truth = _study(n, "scattered", "level-set", engine=partial(Lazy, tolerance=MAX_GAP))
     losses = []
     gaps = []
@@ -78,12 +90,16 @@ def early_stop_loss(n: int, steps: int) -> Row:
         context = study.policy_context()
         table = study.candidates()
         scale = context.posterior.scale**2
-        gains = truncated_reduction(exact, context.targets, context.epoch.tau * scale, table, only_best=True)
+        gains = truncated_reduction(
+            exact, context.targets, context.epoch.tau * scale, table, only_best=True
+        )
         best = float((gains / table.cost).max()) * context.epoch.beta / scale
         suggestion = study.ask()
         losses.append(1 - suggestion.score / best)
         gaps.append(getattr(study._learner.engine, "optimality_gap", 0.0))
-        study.tell(suggestion, float(truth[suggestion.index or 0] + np.sqrt(NOISE) * rng.standard_normal()))
+        study.tell(
+            suggestion, float(truth[suggestion.index or 0] + np.sqrt(NOISE) * rng.standard_normal())
+        )
     loose = sum(gap > MAX_GAP for gap in gaps)
     note = f"{steps} steps, {loose} of them with a gap above 2 %; {100 * np.mean(losses):.2g} % on average"
     what = f"loss by the search that may stop early, at worst, N={n}, scattered, level-set"
@@ -95,15 +111,25 @@ def _rows(run: Run, size: str, layout: str, goal: str) -> list[Row]:
     sure = f"within 2 % in {run.certified} of {run.steps} steps, {100 * run.worst:.2g} % at worst"
     exact = "exact" if run.worst <= EXACT else sure
     note = (
-        f"{run.engine} engine, {exact}; {run.steps} steps, first {run.first:.2g} s, slowest {run.slowest:.2g} s, "
+        f"{run.engine} engine, {exact}; {run.steps} steps, first {run.first:.2g} s, slowest "
+        f"{run.slowest:.2g} s, "
         f"median by the wall clock {run.wall:.2g} s; {run.memory_gb:.2g} GB at most"
     )
     what = f"suggestion, N={run.points}, {layout}, {goal}"
-    found = [Row(f"suggestion-{size}-{layout}-{goal}", what, run.median, "s", limits.get(size), note)]
+    found = [
+        Row(f"suggestion-{size}-{layout}-{goal}", what, run.median, "s", limits.get(size), note)
+    ]
     if size == "1M":
         what = f"memory, N={run.points}, {layout}, {goal}, t = {run.steps}"
         found.append(
-            Row(f"memory-{size}-{layout}-{goal}", what, run.memory_gb, "GB", at_most(8.0), "peak of the process")
+            Row(
+                f"memory-{size}-{layout}-{goal}",
+                what,
+                run.memory_gb,
+                "GB",
+                at_most(8.0),
+                "peak of the process",
+            )
         )
     return found
 

@@ -1,13 +1,15 @@
-"""Tuning with scikit-learn: `TruVaRSearchCV` at equal processor time with other searches, and on large grids.
+"""Tuning with scikit-learn: `TruVaRSearchCV` at equal processor time with other searches, and on
+large grids.
 
     python -m benchmarks --only search
     python -m benchmarks.search --jobs wine --seeds 3
     python -m benchmarks.search --jobs grids
 
-All methods search the same distributions with the same folds. Random search makes a number of configurations; the
-processor time that it takes is what the others may take, their own decisions included. The score of a run is that of
-the configuration that it chose: its mean over the folds, computed after the run in the same way for all methods. It
-tells how well the search maximised what it was asked to; on other data all configurations score lower.
+All methods search the same distributions with the same folds. Random search makes a number of
+configurations; the processor time that it takes is what the others may take, their own decisions
+included. The score of a run is that of the configuration that it chose: its mean over the folds,
+computed after the run in the same way for all methods. It tells how well the search maximised what
+it was asked to; on other data all configurations score lower.
 
 | job | estimator | parameters |
 |---|---|---|
@@ -16,8 +18,8 @@ tells how well the search maximised what it was asked to; on other data all conf
 | wine | scaling, PCA, SVC | C, gamma (log), components, kernel |
 | cancer | HistGradientBoosting | learning rate, leaves, l2 (log), depth |
 
-The constants of the search were chosen on digits, diabetes and wine. Four more jobs show whether it suits only those;
-they run by name:
+The constants of the search were chosen on digits, diabetes and wine. Four more jobs show whether it
+suits only those; they run by name:
 
 | job | estimator | parameters |
 |---|---|---|
@@ -127,12 +129,18 @@ def _cancer() -> tuple[Any, Any]:
 
 
 JOBS = (
-    Job("digits", _digits, SVC(), {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-6, 1e-1)}, 20),
+    Job(
+        "digits", _digits, SVC(), {"C": loguniform(1e-1, 1e3), "gamma": loguniform(1e-6, 1e-1)}, 20
+    ),
     Job(
         "diabetes",
         _diabetes,
         make_pipeline(StandardScaler(), SVR(max_iter=5000)),
-        {"svr__C": loguniform(1e-1, 1e4), "svr__gamma": loguniform(1e-5, 1e1), "svr__epsilon": loguniform(1e-2, 1e2)},
+        {
+            "svr__C": loguniform(1e-1, 1e4),
+            "svr__gamma": loguniform(1e-5, 1e1),
+            "svr__epsilon": loguniform(1e-2, 1e2),
+        },
         30,
         classifies=False,
     ),
@@ -167,7 +175,10 @@ HELD_BACK = (
         "logistic",
         _cancer,
         make_pipeline(StandardScaler(), LogisticRegression(solver="saga", max_iter=60)),
-        {"logisticregression__C": loguniform(1e-4, 1e4), "logisticregression__l1_ratio": uniform(0, 1)},
+        {
+            "logisticregression__C": loguniform(1e-4, 1e4),
+            "logisticregression__l1_ratio": uniform(0, 1),
+        },
         20,
     ),
     Job(
@@ -209,13 +220,20 @@ HELD_BACK = (
 )
 
 
-# -- methods: each returns a score after the given amount of work ------------------------------------------------------
+# -- methods: each returns a score after the given amount of work
+# ------------------------------------------------------
 
 
 def with_random(job: Job, amount: int, seed: int) -> dict[str, Any]:
     """Return the configuration that random search chooses."""
     search = RandomizedSearchCV(
-        job.estimator, job.space, n_iter=amount, cv=job.folds, refit=False, random_state=seed, error_score=-1.0
+        job.estimator,
+        job.space,
+        n_iter=amount,
+        cv=job.folds,
+        refit=False,
+        random_state=seed,
+        error_score=-1.0,
     )
     return dict(search.fit(*job.data()).best_params_)
 
@@ -223,7 +241,13 @@ def with_random(job: Job, amount: int, seed: int) -> dict[str, Any]:
 def with_truvar(job: Job, amount: int, seed: int) -> dict[str, Any]:
     """Return the configuration that truvar chooses."""
     search = TruVaRSearchCV(
-        job.estimator, job.space, cv=job.folds, refit=False, budget=amount, random_state=seed, error_score=-1.0
+        job.estimator,
+        job.space,
+        cv=job.folds,
+        refit=False,
+        budget=amount,
+        random_state=seed,
+        error_score=-1.0,
     )
     return dict(search.fit(*job.data()).best_params_)
 
@@ -299,8 +323,8 @@ class Outcome:
 def measure(job: Job, seeds: int, methods: Sequence[str] = tuple(METHODS)) -> dict[str, Outcome]:
     """Return the outcomes of methods in the time that random search takes.
 
-    How long a method takes depends on the seed, so its runs are repeated with another amount of work until their mean
-    time is right.
+    How long a method takes depends on the seed, so its runs are repeated with another amount of
+    work until their mean time is right.
     """
     found: dict[str, Outcome] = {}
     with warnings.catch_warnings():
@@ -309,7 +333,11 @@ def measure(job: Job, seeds: int, methods: Sequence[str] = tuple(METHODS)) -> di
         with_truvar(job, 10 * FOLDS, 0)
         found["random"] = _runs(job, "random", job.configurations, seeds)
         for name, (library, _) in METHODS.items():
-            if name == "random" or name not in methods or (library is not None and find_spec(library) is None):
+            if (
+                name == "random"
+                or name not in methods
+                or (library is not None and find_spec(library) is None)
+            ):
                 continue
             seconds = found["random"].seconds
             amount = _calibrated(job, name, seconds)
@@ -346,7 +374,8 @@ def _least(name: str) -> int:
     return 2 * FOLDS if name == "truvar" else 6
 
 
-# -- rows --------------------------------------------------------------------------------------------------------------
+# -- rows
+# --------------------------------------------------------------------------------------------------
 
 
 def rows(quick: bool) -> list[Row]:
@@ -354,37 +383,64 @@ def rows(quick: bool) -> list[Row]:
     found: list[Row] = []
     for job in JOBS[2:3] if quick else JOBS:
         outcomes = measure(job, 1 if quick else N_SEEDS)
-        best = max(float(np.mean(each.scores)) for name, each in outcomes.items() if name != "truvar")
+        best = max(
+            float(np.mean(each.scores)) for name, each in outcomes.items() if name != "truvar"
+        )
         for name, each in outcomes.items():
             mean = float(np.mean(each.scores))
             error = float(np.std(each.scores) / np.sqrt(len(each.scores)))
             target = at_least(round(best, 4)) if name == "truvar" else None
             unit = {"truvar": "fits"}.get(name, "configurations")
             note = f"standard error {error:.2g}; {each.amount} {unit}, {each.seconds:.2f} s"
-            found.append(Row(f"search-{job.name}-{name}", f"{job.name}: {name}, mean score", mean, "", target, note))
+            found.append(
+                Row(
+                    f"search-{job.name}-{name}",
+                    f"{job.name}: {name}, mean score",
+                    mean,
+                    "",
+                    target,
+                    note,
+                )
+            )
     for count in LARGE[:1] if quick else LARGE:
         found += [_overhead(count, "cheap"), _overhead(count, "expensive")]
     return found
 
 
 def _overhead(count: int, kind: str) -> Row:
-    """Return the processor time that a search of a large grid takes, with fits that count as cheap or as expensive."""
+    """Return the processor time that a search of a large grid takes, with fits that count as
+    cheap or as expensive."""
     side = round(count**0.5)
     grid = {"C": np.logspace(-3, 3, count // side), "gamma": np.logspace(-5, 1, side)}
     X, y = load_wine(return_X_y=True)
-    with mock.patch.object(cross_validation, "CHEAP_SECONDS", {"cheap": np.inf, "expensive": 0.0}[kind]):
-        TruVaRSearchCV(SVC(), {"C": np.logspace(-1, 1, 40)}, cv=3, random_state=0).fit(X, y)  # compiles
+    with mock.patch.object(
+        cross_validation, "CHEAP_SECONDS", {"cheap": np.inf, "expensive": 0.0}[kind]
+    ):
+        TruVaRSearchCV(SVC(), {"C": np.logspace(-1, 1, 40)}, cv=3, random_state=0).fit(
+            X, y
+        )  # compiles
         with Stopwatch() as watch:
-            search = TruVaRSearchCV(SVC(), grid, cv=3, refit=False, budget=GRID_FITS, random_state=0).fit(X, y)
+            search = TruVaRSearchCV(
+                SVC(), grid, cv=3, refit=False, budget=GRID_FITS, random_state=0
+            ).fit(X, y)
     what = f"{count:,} configurations, {GRID_FITS} {kind} fits: processor time, the fits' few ms included"
     target = at_most(MAX_OVERHEAD) if count == LARGE[0] else None
-    return Row(f"search-grid-{count}-{kind}", what, watch.seconds, "s", target, f"best score {search.best_score_:.3f}")
+    return Row(
+        f"search-grid-{count}-{kind}",
+        what,
+        watch.seconds,
+        "s",
+        target,
+        f"best score {search.best_score_:.3f}",
+    )
 
 
 def main() -> None:
     """Run some of the jobs and print their outcomes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", default=",".join(job.name for job in JOBS), help="names, or grids for large grids")
+    parser.add_argument(
+        "--jobs", default=",".join(job.name for job in JOBS), help="names, or grids for large grids"
+    )
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     options = parser.parse_args()
@@ -399,7 +455,11 @@ def main() -> None:
             for name, each in measure(job, options.seeds, options.methods.split(",")).items():
                 scores = " ".join(f"{value:.4f}" for value in each.scores)
                 mean = float(np.mean(each.scores))
-                print(f"{job.name:9} {name:8} {mean:.5f}  {each.amount:4} {each.seconds:.2f} s  {scores}", flush=True)
+                print(
+                    f"{job.name:9} {name:8} {mean:.5f}  {each.amount:4} {each.seconds:.2f} s  "
+                    f"{scores}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""The service under load: clients that ask, tell and look, all at once, on loopback; nothing may be lost or doubled.
+"""The service under load: clients that ask, tell and look, all at once, on loopback; nothing may be
+lost or doubled.
 
-Every client works in a loop on one of a few studies: it asks, tells the value (a value that nobody else tells, and now
-and then twice, as after an answer that was lost), and looks where the study stands. Afterwards the store is read: each
-value that was acknowledged must stand there once, and no other.
+Every client works in a loop on one of a few studies: it asks, tells the value (a value that nobody
+else tells, and now and then twice, as after an answer that was lost), and looks where the study
+stands. Afterwards the store is read: each value that was acknowledged must stand there once, and no
+other.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ class Load:
 
     def percentile(self, percent: float, *kinds: str) -> float:
         """In milliseconds, of these kinds or all."""
-        chosen = [t for kind, times in self.latencies.items() if not kinds or kind in kinds for t in times]
+        chosen = [
+            t for kind, times in self.latencies.items() if not kinds or kind in kinds for t in times
+        ]
         return 1000 * float(np.percentile(chosen, percent))
 
 
@@ -95,7 +99,11 @@ def rows(quick: bool) -> list[Row]:
         lost, doubled = lost_and_doubled(store, load)
     what = f"{clients} clients for {seconds:g} s on loopback"
     count = sum(map(len, load.acknowledged.values()))
-    note = f"{len(load.failures)} failures" if load.failures else f"{load.requests} requests, {count} values told"
+    note = (
+        f"{len(load.failures)} failures"
+        if load.failures
+        else f"{load.requests} requests, {count} values told"
+    )
     found = [
         Row("service-lost", f"{what}: observations lost", lost, "", at_most(0), note),
         Row("service-doubled", f"{what}: observations doubled", doubled, "", at_most(0)),
@@ -111,7 +119,8 @@ def rows(quick: bool) -> list[Row]:
 
 
 def compared_rows(database: str, store: str | None, clients: int, seconds: float) -> list[Row]:
-    """Ask and tell, over HTTP and with Optuna through its gRPC proxy, both on an empty store of the same kind."""
+    """Ask and tell, over HTTP and with Optuna through its gRPC proxy, both on an empty store of
+    the same kind."""
     what = f"{clients} clients ask and tell for {seconds:g} s, {database}"
     ours: Load | None = None
     theirs: Load | None = None
@@ -120,24 +129,66 @@ def compared_rows(database: str, store: str | None, clients: int, seconds: float
             ours = run_load(url, clients, seconds, looks=False, server_id=process.pid)
         with empty_database(database) as peer_store:
             theirs = run_optuna_proxy(str(peer_store), clients, seconds)
-    missing = "set TRUVAR_POSTGRES to the URL of a server" if ours is None else "needs Optuna and grpcio"
+    missing = (
+        "set TRUVAR_POSTGRES to the URL of a server" if ours is None else "needs Optuna and grpcio"
+    )
     ratio = None if ours is None or theirs is None else ours.rate / theirs.rate
     key = f"service-{database}"
     return [
         _load_row(f"{key}-rate", f"{what}: requests per second", ours, "rate", missing),
-        _load_row(f"{key}-spread", f"{what}: 99th percentile / median", ours, "spread", missing, at_most(5)),
-        _load_row(f"{key}-processor", f"{what}: processor time per request", ours, "processor_time", missing),
-        _load_row(f"{key}-optuna", f"{what}: Optuna with gRPC, requests per second", theirs, "rate", missing),
-        _load_row(f"{key}-optuna-spread", f"{what}: Optuna, 99th percentile / median", theirs, "spread", missing),
-        _load_row(f"{key}-optuna-processor", f"{what}: Optuna, processor time", theirs, "processor_time", missing),
-        Row(f"{key}-ratio", f"{what}: truvar / Optuna with gRPC", ratio, "", at_least(1), missing * (ratio is None)),
+        _load_row(
+            f"{key}-spread",
+            f"{what}: 99th percentile / median",
+            ours,
+            "spread",
+            missing,
+            at_most(5),
+        ),
+        _load_row(
+            f"{key}-processor",
+            f"{what}: processor time per request",
+            ours,
+            "processor_time",
+            missing,
+        ),
+        _load_row(
+            f"{key}-optuna",
+            f"{what}: Optuna with gRPC, requests per second",
+            theirs,
+            "rate",
+            missing,
+        ),
+        _load_row(
+            f"{key}-optuna-spread",
+            f"{what}: Optuna, 99th percentile / median",
+            theirs,
+            "spread",
+            missing,
+        ),
+        _load_row(
+            f"{key}-optuna-processor",
+            f"{what}: Optuna, processor time",
+            theirs,
+            "processor_time",
+            missing,
+        ),
+        Row(
+            f"{key}-ratio",
+            f"{what}: truvar / Optuna with gRPC",
+            ratio,
+            "",
+            at_least(1),
+            missing * (ratio is None),
+        ),
     ]
 
 
 UNITS = {"rate": "/s", "spread": "", "processor_time": "ms"}
 
 
-def _load_row(name: str, what: str, load: Load | None, figure: str, missing: str, target: Target | None = None) -> Row:
+def _load_row(
+    name: str, what: str, load: Load | None, figure: str, missing: str, target: Target | None = None
+) -> Row:
     """Return the row of one figure of a load test, which may not have been made."""
     if load is None:
         return Row(name, what, None, UNITS[figure], target, missing)
@@ -179,15 +230,19 @@ optuna.storages.run_grpc_proxy_server(storage, host="127.0.0.1", port=int(sys.ar
 
 
 def run_optuna_proxy(store: str, clients: int, seconds: float, studies: int = 5) -> Load | None:
-    """Ask and tell with Optuna, whose relational storage is behind its gRPC proxy; None if it is not installed.
+    """Ask and tell with Optuna, whose relational storage is behind its gRPC proxy; None if it is
+    not installed.
 
-    The default sampler works on a grid of 20 by 20, in the process of the clients; as many studies and clients.
+    The default sampler works on a grid of 20 by 20, in the process of the clients; as many studies
+    and clients.
     """
     if importlib.util.find_spec("optuna") is None or importlib.util.find_spec("grpc") is None:
         return None
     port = _free_port()
     command = [sys.executable, "-c", OPTUNA_SERVER, store, str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     try:
         _wait_for(port, process)
         return _load_optuna(port, process.pid, clients, seconds, studies)
@@ -204,8 +259,12 @@ def _load_optuna(port: int, server_id: int, clients: int, seconds: float, studie
     space: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.CategoricalDistribution(values) for name in ("x", "y")
     }
-    storages = [optuna.storages.GrpcStorageProxy(host="127.0.0.1", port=port) for _ in range(studies)]
-    opened = [optuna.create_study(storage=each, study_name=f"load {k}") for k, each in enumerate(storages)]
+    storages = [
+        optuna.storages.GrpcStorageProxy(host="127.0.0.1", port=port) for _ in range(studies)
+    ]
+    opened = [
+        optuna.create_study(storage=each, study_name=f"load {k}") for k, each in enumerate(storages)
+    ]
     before = time.process_time() + processor_time(server_id)
     start = time.perf_counter()
 
@@ -251,9 +310,23 @@ def server_process(
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server process; yields its address and the process."""
     port = _free_port()
-    command = [sys.executable, "-m", "truvar", "serve", "--store", store, "--port", str(port), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "truvar",
+        "serve",
+        "--store",
+        store,
+        "--port",
+        str(port),
+        *options,
+    ]
     process = subprocess.Popen(
-        command, env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         _wait_for(port, process)
@@ -282,7 +355,9 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
     for _ in range(1200):
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended: {process.stderr.read() if process.stderr else ''}")
+            raise RuntimeError(
+                f"the server ended: {process.stderr.read() if process.stderr else ''}"
+            )
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
@@ -291,17 +366,27 @@ def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
 
 
 def run_load(
-    url: str, clients: int, seconds: float, studies: int = 5, *, looks: bool = True, server_id: int | None = None
+    url: str,
+    clients: int,
+    seconds: float,
+    studies: int = 5,
+    *,
+    looks: bool = True,
+    server_id: int | None = None,
 ) -> Load:
-    """Clients in one process, each on a connection of its own, which ask, tell and, with `looks`, read the status."""
+    """Clients in one process, each on a connection of its own, which ask, tell and, with
+    `looks`, read the status."""
     before = time.process_time() + (processor_time(server_id) if server_id else 0.0)
     load = asyncio.run(_run_load(url, clients, seconds, studies, looks))
-    load.processor_seconds = time.process_time() + (processor_time(server_id) if server_id else 0.0) - before
+    load.processor_seconds = (
+        time.process_time() + (processor_time(server_id) if server_id else 0.0) - before
+    )
     return load
 
 
 class Connection:
-    """One connection of a client, which is kept. It costs the machine little, so that the server can have it."""
+    """One connection of a client, which is kept. It costs the machine little, so that the server
+    can have it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -318,7 +403,9 @@ class Connection:
         )
         self._writer.write("\r\n".join((*lines, "", "")).encode() + content)
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
-        length = next(int(line.partition(":")[2]) for line in head if line.startswith("content-length:"))
+        length = next(
+            int(line.partition(":")[2]) for line in head if line.startswith("content-length:")
+        )
         return int(head[0].split()[1]), json.loads(await self._reader.readexactly(length))
 
     async def checked(self, method: str, path: str, body: Any = None) -> Any:
@@ -336,7 +423,10 @@ async def _run_load(url: str, clients: int, seconds: float, studies: int, looks:
     load = Load()
     names = [f"load {k}" for k in range(studies)]
     port = int(url.rpartition(":")[2])
-    connections = [Connection(*await asyncio.open_connection("127.0.0.1", port, limit=2**24)) for _ in range(clients)]
+    connections = [
+        Connection(*await asyncio.open_connection("127.0.0.1", port, limit=2**24))
+        for _ in range(clients)
+    ]
     http = connections[0]
     for name in names:
         await http.checked("POST", "/studies", {"name": name, "problem": PROBLEM})
@@ -346,14 +436,21 @@ async def _run_load(url: str, clients: int, seconds: float, studies: int, looks:
             load.acknowledged.setdefault(name, []).append(value)
     start = time.perf_counter()
     end = start + seconds
-    await asyncio.gather(*(_work(each, names[k % studies], k, end, load, looks) for k, each in enumerate(connections)))
+    await asyncio.gather(
+        *(
+            _work(each, names[k % studies], k, end, load, looks)
+            for k, each in enumerate(connections)
+        )
+    )
     load.seconds = time.perf_counter() - start
     for each in connections:
         each.close()
     return load
 
 
-async def _work(http: Connection, name: str, client: int, end: float, load: Load, looks: bool) -> None:
+async def _work(
+    http: Connection, name: str, client: int, end: float, load: Load, looks: bool
+) -> None:
     """One client, until the end; at least one value is told."""
 
     async def timed(kind: str, method: str, body: Any = None) -> Any:

@@ -1,8 +1,10 @@
-"""Fresh processes: what the commands of a stored study and the imports cost, and the first suggestion.
+"""Fresh processes: what the commands of a stored study and the imports cost, and the first
+suggestion.
 
-Times are processor times (user and system) of whole processes, medians, all commands taking turns; a first round,
-not counted, fills the caches of compiled code. A machine's speed cancels: times are divided by that of `import
-sklearn.gaussian_process`, measured in the same rounds, before they are compared with those of release 0.1.0.
+Times are processor times (user and system) of whole processes, medians, all commands taking turns;
+a first round, not counted, fills the caches of compiled code. A machine's speed cancels: times are
+divided by that of `import sklearn.gaussian_process`, measured in the same rounds, before they are
+compared with those of release 0.1.0.
 """
 
 from __future__ import annotations
@@ -36,16 +38,21 @@ mean = 0.0
 variance = 1e-3
 """
 
-ENTRY = "import sys; from truvar.__main__ import main; sys.exit(main())"  # the installed script `truvar` does this
-OPTUNA = "import sys; from optuna.cli import main; sys.exit(main())"  # and the installed script `optuna` this
+# the installed script `truvar` does this
+ENTRY = "import sys; from truvar.__main__ import main; sys.exit(main())"
+# and the installed script `optuna` this
+OPTUNA = "import sys; from optuna.cli import main; sys.exit(main())"
 REFERENCE = "import sklearn.gaussian_process"
 
-CLASSES = "from truvar import Domain, Maximize, Study"  # `import truvar` alone loads no numerical library
+CLASSES = (
+    "from truvar import Domain, Maximize, Study"  # `import truvar` alone loads no numerical library
+)
 
-# Processor time of release 0.1.0 divided by that of REFERENCE: `processor_times(SIDE, ROUNDS, entry, environment)` of
-# this module with the entry point that 0.1.0 had, "import sys; from truvar.cli import main; sys.exit(main())", and the
-# `src` folder of its commit, 9edca80, as PYTHONPATH. `import sklearn.gaussian_process` took 2.93 s there (2026-11-17,
-# Python 3.11.7, scikit-learn 1.9.1, 2 busy processors). Optuna's own ratio shows how far two such runs differ.
+# Processor time of release 0.1.0 divided by that of REFERENCE: `processor_times(SIDE, ROUNDS,
+# entry, environment)` of this module with the entry point that 0.1.0 had, "import sys; from
+# truvar.cli import main; sys.exit(main())", and the `src` folder of its commit, 9edca80, as
+# PYTHONPATH. `import sklearn.gaussian_process` took 2.93 s there (2026-11-17, Python 3.11.7,
+# scikit-learn 1.9.1, 2 busy processors). Optuna's own ratio shows how far two such runs differ.
 RELEASE_0_1_0 = {
     "help": 1.64,
     "version": 1.54,
@@ -57,7 +64,13 @@ RELEASE_0_1_0 = {
 }
 
 NOT_MEASURED = "needs a POSIX system, and Optuna where it is named"
-TARGETS = {"help": 0.25, "version": 0.25, "ask": 0.5, "tell": 0.5, "status": 0.5}  # of the times of 0.1.0
+TARGETS = {
+    "help": 0.25,
+    "version": 0.25,
+    "ask": 0.5,
+    "tell": 0.5,
+    "status": 0.5,
+}  # of the times of 0.1.0
 LABELS = {
     "help": "truvar --help",
     "version": "truvar --version",
@@ -89,7 +102,9 @@ def rows(quick: bool) -> list[Row]:
     for key in ("help", "version"):
         what = f"{LABELS[key]} / {LABELS['optuna']}"
         found.append(_ratio_row(f"startup-{key}-optuna", what, key, "optuna", taken, 1.0))
-    found.append(_ratio_row("import", f"{CLASSES} / {REFERENCE}", "classes", "reference", taken, 1.5))
+    found.append(
+        _ratio_row("import", f"{CLASSES} / {REFERENCE}", "classes", "reference", taken, 1.5)
+    )
     found.append(_first_suggestion(side, rounds))
     return found
 
@@ -107,7 +122,9 @@ def _row_against_release(key: str, side: int, taken: Mapping[str, float]) -> Row
     return Row(name, what, now / then, "x", target, note)
 
 
-def _ratio_row(name: str, what: str, key: str, other: str, taken: Mapping[str, float], limit: float) -> Row:
+def _ratio_row(
+    name: str, what: str, key: str, other: str, taken: Mapping[str, float], limit: float
+) -> Row:
     if key not in taken or other not in taken:
         return Row(name, what, None, "x", at_most(limit), NOT_MEASURED)
     note = f"{taken[key]:.3f} against {taken[other]:.3f} s"
@@ -121,14 +138,15 @@ def processor_times(
 
     Args:
         side: Points along each axis of the stored study's grid.
-        rounds: Number of times each command runs; if there are several, once more before that, not counted.
+        rounds: Number of times each command runs; if there are several, once more before that, not
+            counted.
         entry: Code of the script `truvar`; that of release 0.1.0 differs.
         environment: Environment variables of the processes; None: those of this one.
 
     Returns:
-        Seconds by key of `LABELS`; those of `REFERENCE` and `CLASSES` have the keys `"reference"` and `"classes"`.
-        Optuna is left out if it is not installed, and everything where the system does not count the processor time
-        of children (Windows).
+        Seconds by key of `LABELS`; those of `REFERENCE` and `CLASSES` have the keys `"reference"`
+        and `"classes"`. Optuna is left out if it is not installed, and everything where the system
+        does not count the processor time of children (Windows).
     """
     if importlib.util.find_spec("resource") is None:
         return {}
@@ -159,8 +177,11 @@ def processor_times(
     return {key: median(values) for key, values in taken.items()}
 
 
-def _stored_study(folder: Path, side: int, truvar: Sequence[str], environment: Mapping[str, str] | None) -> Path:
-    """Create a study with measurements and a pending suggestion, as users do, and return the path of its store."""
+def _stored_study(
+    folder: Path, side: int, truvar: Sequence[str], environment: Mapping[str, str] | None
+) -> Path:
+    """Create a study with measurements and a pending suggestion, as users do, and return the
+    path of its store."""
     (folder / "problem.toml").write_text(PROBLEM.format(side=side), encoding="utf-8")
     _processor_time([*truvar, "new", "problem.toml", "--store", "stored.db"], folder, environment)
     for id_ in range(1, TOLD + 1):
@@ -170,8 +191,11 @@ def _stored_study(folder: Path, side: int, truvar: Sequence[str], environment: M
     return folder / "stored.db"
 
 
-def _processor_time(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None) -> float:
-    """Run a command in a folder and return the processor time that it took, user and system, in seconds."""
+def _processor_time(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None
+) -> float:
+    """Run a command in a folder and return the processor time that it took, user and system, in
+    seconds."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -184,7 +208,9 @@ def _first_suggestion(side: int, rounds: int) -> Row:
     code = FIRST.format(side=side)
     taken = []
     for _ in range(rounds):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         taken.append(float(done.stdout))
     what = f"first suggestion in a fresh process, N={side * side}, after the imports"
     return Row("first-suggestion", what, median(taken), "s", at_most(1.5))

@@ -1,4 +1,5 @@
-"""One step at N = 2500, all points active, against reading and writing such a matrix once: by the engine in double, and
+"""One step at N = 2500, all points active, against reading and writing such a matrix once: by the
+engine in double, and
 in single, which is what a choice is made with unless it meets many ties."""
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def _rows(quick: bool, single: bool) -> list[Row]:
     double = median(through[warm])
     half_as_long = median(through_half[warm])
     name, precision, unit, target = (
-        ("step-single", "single", half_as_long, None) if single else ("step", "double", double, at_most(1.15))
+        ("step-single", "single", half_as_long, None)
+        if single
+        else ("step", "double", double, at_most(1.15))
     )
     what = f"one step, N={n}, all active, in {precision} / one pass over the matrix in {precision}"
     note = f"{1e3 * median(step[warm]):.2f} ms; a pass in double {1e3 * double:.2f}, in single {1e3 * half_as_long:.2f}"

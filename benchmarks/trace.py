@@ -3,8 +3,8 @@
     python -m benchmarks.trace         print them, indented by depth, and their number
     python -m benchmarks --only overhead
 
-Calls of the mathematics are those of `MATHEMATICS` and of NumPy and SciPy, which say what is computed. All others,
-those of the standard library included, are what a study adds.
+Calls of the mathematics are those of `MATHEMATICS` and of NumPy and SciPy, which say what is
+computed. All others, those of the standard library included, are what a study adds.
 """
 
 from __future__ import annotations

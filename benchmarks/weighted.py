@@ -1,7 +1,8 @@
-"""The default policy, `WeightedTruVaR`, beside TruVaR in one run: time per suggestion by size, and long studies.
+"""The default policy, `WeightedTruVaR`, beside TruVaR in one run: time per suggestion by size, and
+long studies.
 
-Both policies take turns on the same grid, with the same known kernel; each asks and tells for itself. Large sizes and
-long studies run by themselves.
+Both policies take turns on the same grid, with the same known kernel; each asks and tells for
+itself. Large sizes and long studies run by themselves.
 """
 
 from __future__ import annotations
@@ -43,11 +44,15 @@ def rows(quick: bool) -> list[Row]:
     return [*found, _long(100_000, 1_000), _loading(2_500, 1_000), _ten_million(TEN_MILLION)]
 
 
-def _study(domain: tv.Domain, goal: str, policy: str, store: str | None = None, kernel: str = "rbf") -> tv.Study:
+def _study(
+    domain: tv.Domain, goal: str, policy: str, store: str | None = None, kernel: str = "rbf"
+) -> tv.Study:
     aim = tv.LevelSet(THRESHOLD) if goal == "level set" else tv.Maximize()
     known = named_kernel(kernel, [LENGTHSCALE, LENGTHSCALE])
     name = None if store is None else "long"
-    return tv.Study(domain, aim, kernel=known, mean=0.0, noise=NOISE, policy=policy, store=store, name=name)
+    return tv.Study(
+        domain, aim, kernel=known, mean=0.0, noise=NOISE, policy=policy, store=store, name=name
+    )
 
 
 def _step(study: tv.Study, truth: Array) -> float:
@@ -110,7 +115,8 @@ def _long(n: int, t: int) -> Row:
 
 
 def _ten_million(n: int) -> Row:
-    """Return the time by the clock of a suggestion on a regular grid of millions of points, with its first step."""
+    """Return the time by the clock of a suggestion on a regular grid of millions of points, with
+    its first step."""
     domain = _domain(n, "grid")
     truth = _function(domain.points)
     study = _study(domain, "level set", "auto")
@@ -138,4 +144,11 @@ def _loading(n: int, events: int) -> Row:
         with Stopwatch() as watch:
             tv.load(url, "long")
     note = f"a step through SQLite at the end {1e3 * late:.0f} ms"
-    return Row(f"weighted-load-{n}", f"loading {events} stored events, N={n}", watch.seconds, "s", at_most(1.0), note)
+    return Row(
+        f"weighted-load-{n}",
+        f"loading {events} stored events, N={n}",
+        watch.seconds,
+        "s",
+        at_most(1.0),
+        note,
+    )

@@ -1,8 +1,9 @@
-"""Draw the pictures of the pages about the learned model and about trust: `python docs/model_pictures.py`.
+"""Draw the pictures of the pages about the learned model and about trust: `python
+docs/model_pictures.py`.
 
-`averaging.png` compares the single best hyperparameters with the average over plausible ones; `power.png` compares a
-model of skewed values with a model of a power of them; `unseen.png` shows what a study that knows nothing says
-of a region that it has not seen. Needs matplotlib.
+`averaging.png` compares the single best hyperparameters with the average over plausible ones;
+`power.png` compares a model of skewed values with a model of a power of them; `unseen.png` shows
+what a study that knows nothing says of a region that it has not seen. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ def smooth_function(rng: np.random.Generator) -> Array:
 def draw(ax: Any, study: tv.Study, truth: Array, rows: Array, title: str) -> None:
     """Draw the posterior mean, its 95 % interval, the measurements and the truth."""
     transform = study.transform
-    mean, variance = study._learner.surrogate.predict_modelled(X[:, None])  # the interval is that of the transform
-    low, middle, high = (transform.inverse(mean + k * np.sqrt(variance)) for k in (-NORMAL_95, 0.0, NORMAL_95))
+    mean, variance = study._learner.surrogate.predict_modelled(
+        X[:, None]
+    )  # the interval is that of the transform
+    low, middle, high = (
+        transform.inverse(mean + k * np.sqrt(variance)) for k in (-NORMAL_95, 0.0, NORMAL_95)
+    )
     ax.fill_between(X, low, high, color=BAND, lw=0, label="95 % interval")
     ax.plot(X, middle, color=MEAN, label="posterior median")
     ax.plot(X, truth, color=style.INK, ls="--", lw=1, label="truth")
@@ -60,7 +65,13 @@ def two_panels(name: str, make: Callable[[Any, Any], None]) -> None:
     figure = style.new_figure(7.6, 3.0, dpi=110)
     left, right = figure.subplots(1, 2, sharey=True)
     make(left, right)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.legend(
+        *left.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=8,
+    )
     figure.savefig(IMAGES / name)
 
 
@@ -82,7 +93,13 @@ def power(left: Any, right: Any) -> None:
     plain = survey(tv.Learned(transform="none"), truth, rows)
     transformed = survey(tv.Learned(), truth, rows)
     draw(left, plain, truth, rows, 'transform="none"')
-    draw(right, transformed, truth, rows, f'transform="auto": power {transformed.transform.power:.2g}')
+    draw(
+        right,
+        transformed,
+        truth,
+        rows,
+        f'transform="auto": power {transformed.transform.power:.2g}',
+    )
     left.set_ylim(-6, 27)
 
 

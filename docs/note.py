@@ -1,7 +1,8 @@
-"""Prints the technical note as a PDF: `python docs/note.py [FILE]` (needs Markdown, playwright and Chromium).
+"""Prints the technical note as a PDF: `python docs/note.py [FILE]` (needs Markdown, playwright and
+Chromium).
 
-The page is `docs/note.md`, which the site shows too. A link to another page becomes the name of its file, as a printed
-page has nothing to follow a link with.
+The page is `docs/note.md`, which the site shows too. A link to another page becomes the name of its
+file, as a printed page has nothing to follow a link with.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def html() -> str:
     body = LINK_TO_PAGE.sub(r"\2 in <code>docs/\1</code>", body)
     title = PAGE.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><base href="{DOCS.as_uri()}/">'
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><base '
+        f'href="{DOCS.as_uri()}/">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>"
     )
 
@@ -63,12 +65,18 @@ def build(target: Path) -> None:
     """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        raise SystemExit("the note is printed by Chromium, which was not found; install it: apt install chromium")
+        raise SystemExit(
+            "the note is printed by Chromium, which was not found; install it: apt install chromium"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
-    source = target.with_suffix(".html")  # a file, so that Chromium may read the pictures beside the page
+    source = target.with_suffix(
+        ".html"
+    )  # a file, so that Chromium may read the pictures beside the page
     source.write_text(html(), encoding="utf-8")
     with sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = tool.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page()
         page.goto(source.resolve().as_uri(), wait_until="load")
         page.pdf(

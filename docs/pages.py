@@ -1,9 +1,11 @@
-"""The code of the pages: it is run as it stands, and what the pages show is what it printed and drew.
+"""The code of the pages: it is run as it stands, and what the pages show is what it printed and
+drew.
 
     python docs/pages.py                        run every page
     python docs/pages.py --write [PAGE ...]     and renew the outputs and pictures in them
 
-The blocks of a page run in order, in one namespace and one folder of their own, which has a copy of `examples/`.
+The blocks of a page run in order, in one namespace and one folder of their own, which has a copy of
+`examples/`.
 
 | in the page | what becomes of it |
 |---|---|
@@ -36,15 +38,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-COUNT_TOLERANCE = 0.05  # share of the number of points that are stated to be above, below or undecided
+COUNT_TOLERANCE = (
+    0.05  # share of the number of points that are stated to be above, below or undecided
+)
 SCORE_TOLERANCE = 0.02  # of F1 scores and their intervals
 TOLERANCE = 0.001  # share of every other number; or a unit of the last decimal place that is shown
 ROUNDING = 1e-12  # on top of a tolerance, which has no exact binary form
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?")
-COUNTED = re.compile(r" (?:points shown as|(?:are |is )?undecided|above|below)\b")  # behind such a number
-SCORED = re.compile(r"F1 (?:[\d.]+ \((?:[\d.]+ to )?)?$")  # before a score or an end of its interval
+COUNTED = re.compile(
+    r" (?:points shown as|(?:are |is )?undecided|above|below)\b"
+)  # behind such a number
+SCORED = re.compile(
+    r"F1 (?:[\d.]+ \((?:[\d.]+ to )?)?$"
+)  # before a score or an end of its interval
 FENCE = re.compile(
-    r"^(?P<mark><!-- not run: (?P<why>.+?) -->\n+)?```(?P<kind>[a-z]*)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?P<mark><!-- not run: (?P<why>.+?) -->\n+)?```(?P<kind>[a-z]*)[^\n]*\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
 PICTURE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)]*images/(?P<name>[\w-]+\.png))\)")
 
@@ -105,12 +114,14 @@ def pictures(text: str) -> list[str]:
     return [match["name"] for match in PICTURE.finditer(text)]
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
+# -- running
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Ran:
-    """Results of running a page: the output for each of its `text` blocks, and the folder with its figures."""
+    """Results of running a page: the output for each of its `text` blocks, and the folder with
+    its figures."""
 
     outputs: list[tuple[Block, str]]
     folder: Path
@@ -164,7 +175,11 @@ def _run_block(block: Block, place: str, names: dict[str, Any]) -> str | None:
 def commands(code: str) -> list[str]:
     """The lines of a shell block, continued ones joined, comments left out."""
     joined = re.sub(r"\\\n\s*", " ", code)
-    return [line.strip() for line in joined.splitlines() if line.strip() and not line.strip().startswith("#")]
+    return [
+        line.strip()
+        for line in joined.splitlines()
+        if line.strip() and not line.strip().startswith("#")
+    ]
 
 
 def _run_command(line: str, place: str) -> None:
@@ -191,15 +206,20 @@ def _run_command(line: str, place: str) -> None:
 
 
 def shell_mistake(words: list[str]) -> str | None:
-    """Return the mistake in a command that is not run here: targets, extras and modules must exist."""
+    """Return the mistake in a command that is not run here: targets, extras and modules must
+    exist."""
     match words:
         case ["truvar", *_]:
             return None
         case ["make", target, *_]:
-            targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+            targets = re.findall(
+                r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M
+            )
             return None if target in targets else f"there is no target {target}"
         case ["pip", "install", what]:
-            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+                "project"
+            ]
             extras = re.findall(r"[a-z]+", what.removeprefix("truvar").removeprefix("."))
             unknown = set(extras) - set(project["optional-dependencies"])
             return f"there is no extra {', '.join(unknown)}" if unknown else None
@@ -207,14 +227,18 @@ def shell_mistake(words: list[str]) -> str | None:
             return None if importlib.util.find_spec(module) else f"there is no module {module}"
         case ["python", script, *_]:
             return None if (ROOT / script).is_file() else f"there is no file {script}"
-    return "it is of no kind that can be run or checked; write <!-- not run: WHY --> before the block"
+    return (
+        "it is of no kind that can be run or checked; write <!-- not run: WHY --> before the block"
+    )
 
 
-# -- what is shown -----------------------------------------------------------------------------------------------------
+# -- what is shown
+# --------------------------------------------------------------------------------------------------
 
 
 def same_output(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed: the same words, numbers within their `tolerance`; `...` is anything."""
+    """Whether a page shows what was printed: the same words, numbers within their `tolerance`;
+    `...` is anything."""
     pieces = [" ".join(piece.split()) for piece in shown.split("...")]
     pattern = ".*?".join(_words_and_numbers(piece) for piece in pieces)
     match = re.fullmatch(pattern, " ".join(printed.split()), re.S)
@@ -230,8 +254,9 @@ def same_output(shown: str, printed: str) -> bool:
 def tolerance(text: str, number: re.Match[str]) -> float:
     """Return by how much a number in a text may differ on another processor.
 
-    A learned model decides a few points more or less where hyperparameters differ in their last bits, and its scores
-    are estimates from random draws. Everything else must agree: a digit that does not is not to be printed.
+    A learned model decides a few points more or less where hyperparameters differ in their last
+    bits, and its scores are estimates from random draws. Everything else must agree: a digit that
+    does not is not to be printed.
     """
     value = abs(_value(number[0]))
     if COUNTED.match(text, number.end()):
@@ -259,7 +284,9 @@ def check(page: Path, ran: Ran) -> None:
     for block, printed in ran.outputs:
         if not same_output(block.code, printed):
             place = f"{page.relative_to(ROOT)}:{block.line}"
-            raise PageError(f"{place}: the page shows\n{block.code}\nbut the block before it printed\n{printed}")
+            raise PageError(
+                f"{place}: the page shows\n{block.code}\nbut the block before it printed\n{printed}"
+            )
     for name in pictures(page.read_text(encoding="utf-8")):
         if not (ran.folder / name).is_file() and name not in FROM_ELSEWHERE:
             raise PageError(f"{page.relative_to(ROOT)}: nothing on the page draws {name}")
@@ -293,7 +320,9 @@ def quiet_terminal() -> Iterator[None]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the code of the documentation.")
     parser.add_argument("pages", nargs="*", type=Path, help="(default: all)")
-    parser.add_argument("--write", action="store_true", help="renew the outputs and pictures in the pages")
+    parser.add_argument(
+        "--write", action="store_true", help="renew the outputs and pictures in the pages"
+    )
     arguments = parser.parse_args()
     failed = 0
     for page in [path.resolve() for path in arguments.pages] or pages():

@@ -1,4 +1,5 @@
-"""Take pictures of the report and of the live map: `python docs/report_pictures.py` (needs Chromium and playwright).
+"""Take pictures of the report and of the live map: `python docs/report_pictures.py` (needs Chromium
+and playwright).
 
 The study is one of the simulated lake of `examples/lake.toml`.
 """
@@ -33,7 +34,9 @@ def lake_study() -> tv.Study:
     rng = np.random.default_rng(0)
     for _ in range(STEPS):
         suggestion = study.ask()
-        study.tell(suggestion, float(truth[suggestion.index] + rng.normal(0, np.sqrt(suggestion.noise))))
+        study.tell(
+            suggestion, float(truth[suggestion.index] + rng.normal(0, np.sqrt(suggestion.noise)))
+        )
     study.ask(2)
     return study
 
@@ -67,7 +70,9 @@ def main() -> None:
         cell = Path(folder) / "cell.html"
         cell.write_text(cell_html(study), encoding="utf-8")
         chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = tool.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         take(browser, report, "report.png", DESKTOP, "light")
         take(browser, report, "report-phone.png", PHONE, "dark")
         take(browser, cell, "live-map.png", CELL, "dark")

@@ -1,8 +1,9 @@
-"""Takes the pictures of the page for README and docs: `python docs/screenshot.py` (needs Chromium and playwright).
+"""Takes the pictures of the page for README and docs: `python docs/screenshot.py` (needs Chromium
+and playwright).
 
-A server of its own is started, studies are run on it, and the page is photographed: on a desktop (1280 pixels wide) and
-a phone (390), light and dark. `--only NAME` takes the pictures whose names contain NAME, `--folder DIR` puts them
-elsewhere.
+A server of its own is started, studies are run on it, and the page is photographed: on a desktop
+(1280 pixels wide) and a phone (390), light and dark. `--only NAME` takes the pictures whose names
+contain NAME, `--folder DIR` puts them elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from truvar.service import Server  # noqa: E402
 LAKE_STEPS = 60
 OVEN_STEPS = 24
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
 TIMEOUT = 120_000  # milliseconds
 
 OVEN = """
@@ -98,7 +104,9 @@ class Picture:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="take the pictures whose names contain this")
-    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images", help="where to put them")
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "docs" / "images", help="where to put them"
+    )
     arguments = parser.parse_args()
     pictures = {name: picture for name, picture in PICTURES.items() if arguments.only in name}
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +114,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, server(f"sqlite:///{folder}/lake.db") as url:
         _make_studies(url, {picture.study for picture in pictures.values()})
         with sync_playwright() as tool:
-            browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            browser = tool.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            )
             for name, picture in pictures.items():
                 path = arguments.folder / f"{name}.png"
                 picture.save(browser, url, path)
@@ -122,7 +132,10 @@ def _make_studies(url: str, wanted: set[str | None]) -> None:
         truth = study.domain.column("chlorophyll")
         for _ in range(LAKE_STEPS):
             suggestion = study.ask()
-            study.tell(suggestion, float(truth[suggestion.index] + rng.normal(0, np.sqrt(suggestion.noise))))
+            study.tell(
+                suggestion,
+                float(truth[suggestion.index] + rng.normal(0, np.sqrt(suggestion.noise))),
+            )
         study.ask(2)
     if "oven" in wanted:
         study = service.create(OVEN, name="oven")
@@ -158,7 +171,9 @@ def _study(name: str, tab: str | None = None) -> Callable[[Any, str], None]:
         page.locator(".measurements tbody tr").first.wait_for()
         if tab is not None:
             page.get_by_role("tab", name=tab).click()
-        page.locator(".panel:not([hidden]) .plot svg > *, .panel:not([hidden]) .bar").first.wait_for(state="attached")
+        page.locator(
+            ".panel:not([hidden]) .plot svg > *, .panel:not([hidden]) .bar"
+        ).first.wait_for(state="attached")
         page.locator(".progress [aria-busy]").wait_for(state="detached")
         page.wait_for_timeout(500)
 

@@ -1,4 +1,5 @@
-"""Settings for all tests: no windows, no time limit per Hypothesis example, the same examples in every CI."""
+"""Settings for all tests: no windows, no time limit per Hypothesis example, the same examples in
+every CI."""
 
 import gc
 import os
@@ -11,8 +12,9 @@ from hypothesis import settings
 from tests.helpers.postgres import server
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-# The tests run in a process per processor. Threads of BLAS on top of these wait for one another in busy loops, which
-# doubles the processor time. Set here, in the process that starts the workers, it holds for all that they start.
+# The tests run in a process per processor. Threads of BLAS on top of these wait for one another in
+# busy loops, which doubles the processor time. Set here, in the process that starts the workers, it
+# holds for all that they start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 IN_CI = bool(os.environ.get("CI"))
@@ -24,7 +26,8 @@ settings.load_profile("truvar")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """Let the garbage collector pass over the modules and tests that were collected: they stay to the end."""
+    """Let the garbage collector pass over the modules and tests that were collected: they stay
+    to the end."""
     gc.disable()
     try:
         return (yield)
@@ -35,7 +38,8 @@ def pytest_collection() -> Iterator[Any]:
 
 @pytest.fixture
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the matrix-free engine search as on a large domain; on a small one it would score every candidate."""
+    """Make the matrix-free engine search as on a large domain; on a small one it would score
+    every candidate."""
     monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", float("inf"))
     monkeypatch.setattr("truvar.engines.search.NEAR_COUNTS", (16, 64))
     monkeypatch.setattr("truvar.engines.search.MAX_EXAMINE_SHARE", float("inf"))
@@ -50,13 +54,16 @@ def real_data() -> Path:
         pytest.skip("needs measured data: set TRUVAR_DATA to their folder")
     path = Path(folder)
     if not path.is_dir():
-        pytest.fail(f"TRUVAR_DATA should name a folder, and {folder!r} is none; correct it or unset it")
+        pytest.fail(
+            f"TRUVAR_DATA should name a folder, and {folder!r} is none; correct it or unset it"
+        )
     return path
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server, without the name of a database; skipped where there is none to be had."""
+    """The URL of a PostgreSQL server, without the name of a database; skipped where there is
+    none to be had."""
     pytest.importorskip("psycopg", reason="needs psycopg, the driver of PostgreSQL")
     with server() as url:
         yield url

@@ -1,4 +1,5 @@
-"""python -m benchmarks.decision [--half tuning] [--only NAME] [--policies A,B] [--starts 20] [--side 50] [--jobs 2]"""
+"""python -m benchmarks.decision [--half tuning] [--only NAME] [--policies A,B] [--starts 20]
+[--side 50] [--jobs 2]"""
 
 from __future__ import annotations
 
@@ -28,19 +29,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.decision", description="What policies spend to reach a goal."
     )
     parser.add_argument(
-        "--half", choices=["tuning", "held-out", "apart", "both"], default="tuning", help="which problems"
+        "--half",
+        choices=["tuning", "held-out", "apart", "both"],
+        default="tuning",
+        help="which problems",
     )
     parser.add_argument("--only", action="append", help="run this problem only; may be repeated")
     parser.add_argument(
-        "--policies", help="policies by name, with commas between; default: ours and the baselines of each problem"
+        "--policies",
+        help="policies by name, with commas between; default: ours and the baselines of each "
+        "problem",
     )
     parser.add_argument(
-        "--starts", type=int, default=20, help="runs of every policy on every problem, one on each function at least"
+        "--starts",
+        type=int,
+        default=20,
+        help="runs of every policy on every problem, one on each function at least",
     )
     parser.add_argument("--side", type=int, help=f"points along an axis of a grid; default {SIDE}")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs of a problem")
-    parser.add_argument("--quick", action="store_true", help="tiny: does it run? The numbers mean nothing")
-    parser.add_argument("--folder", type=Path, help="finished runs are kept there, and not made again")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes that share the runs of a problem"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny: does it run? The numbers mean nothing"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="finished runs are kept there, and not made again"
+    )
     parser.add_argument("--json", type=Path, help="where the numbers go")
     given = parser.parse_args(arguments)
     starts, side = (2, QUICK_SIDE) if given.quick else (given.starts, given.side or SIDE)
@@ -55,25 +70,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes: list[Outcome] = []
     with one_thread():
         for case in chosen:
-            few = replace(case, make=lambda side, make=case.make: make(side)[:starts]) if given.quick else case
-            outcome = run(few, policies(case, given.policies), starts, side, given.folder, given.jobs)
+            few = (
+                replace(case, make=lambda side, make=case.make: make(side)[:starts])
+                if given.quick
+                else case
+            )
+            outcome = run(
+                few, policies(case, given.policies), starts, side, given.folder, given.jobs
+            )
             outcomes.append(outcome)
             made = len(next(iter(outcome.costs.values())))
-            print(f"\n{case.name} ({case.half}, {made} starts)\n{costs(outcome).to_string()}", flush=True)
+            print(
+                f"\n{case.name} ({case.half}, {made} starts)\n{costs(outcome).to_string()}",
+                flush=True,
+            )
             if OURS in outcome.seconds.index and len(outcome.seconds) > 1:
                 print(f"{OURS} over the best baseline: {by_target(outcome, OURS)}", flush=True)
     overall = compared(chosen, outcomes)
-    print("\nGeometric mean over problems and targets of the cost over that of the best other policy, 95 % interval:")
+    print(
+        "\nGeometric mean over problems and targets of the cost over that of the best other "
+        "policy, 95 % interval:"
+    )
     for name, value in overall.items():
         print(f"  {name:20} {value}")
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(record(outcomes, overall), indent=1) + "\n", encoding="utf-8")
+        given.json.write_text(
+            json.dumps(record(outcomes, overall), indent=1) + "\n", encoding="utf-8"
+        )
     return 0
 
 
 def policies(case: Case, names: str | None) -> dict[str, Policy]:
-    """The policies to run on a problem: ours and its baselines, or those of the given names that suit it."""
+    """The policies to run on a problem: ours and its baselines, or those of the given names that
+    suit it."""
     known = {OURS: policy_named(OURS), **baselines(case)}
     if names is None:
         return known
@@ -84,7 +114,9 @@ def policies(case: Case, names: str | None) -> dict[str, Policy]:
             continue
         policy = policy_named(name)
         try:
-            case.make(QUICK_SIDE)[0].study(policy=policy)  # raises if it is not for this kind of problem
+            case.make(QUICK_SIDE)[0].study(
+                policy=policy
+            )  # raises if it is not for this kind of problem
         except TruvarError:
             continue
         found[name] = policy
@@ -92,13 +124,21 @@ def policies(case: Case, names: str | None) -> dict[str, Policy]:
 
 
 def compared(chosen: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, Ratio]:
-    """Every policy that ran on all of the problems of its kind, against the best other policy of each of them."""
+    """Every policy that ran on all of the problems of its kind, against the best other policy of
+    each of them."""
     found: dict[str, Ratio] = {}
     names = dict.fromkeys(name for outcome in outcomes for name in outcome.seconds.index)
     for name in names:
-        ran = [outcome for outcome in outcomes if name in outcome.seconds.index and len(outcome.seconds) > 1]
+        ran = [
+            outcome
+            for outcome in outcomes
+            if name in outcome.seconds.index and len(outcome.seconds) > 1
+        ]
         if ran:
-            others = [[baseline for baseline in outcome.seconds.index if baseline != name] for outcome in ran]
+            others = [
+                [baseline for baseline in outcome.seconds.index if baseline != name]
+                for outcome in ran
+            ]
             found[f"{name} on {len(ran)}"] = bootstrapped(ran, name, others)
     return found
 
@@ -109,13 +149,18 @@ def record(outcomes: Sequence[Outcome], overall: dict[str, Ratio]) -> dict[str, 
         outcome.name: {
             "budget": outcome.budget,
             "costs": {
-                f"{target:g}": {name: [None if cost == inf else cost for cost in table[name]] for name in table}
+                f"{target:g}": {
+                    name: [None if cost == inf else cost for cost in table[name]] for name in table
+                }
                 for target, table in outcome.costs.items()
             },
         }
         for outcome in outcomes
     }
-    return {"problems": tables, "overall": {name: [r.value, r.low, r.high] for name, r in overall.items()}}
+    return {
+        "problems": tables,
+        "overall": {name: [r.value, r.low, r.high] for name, r in overall.items()},
+    }
 
 
 if __name__ == "__main__":

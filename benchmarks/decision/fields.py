@@ -1,4 +1,5 @@
-"""Fields of the suite: simulated fields and functions, the terrain, and tables of real measurements.
+"""Fields of the suite: simulated fields and functions, the terrain, and tables of real
+measurements.
 
 All of it is drawn from fixed seeds. `side` is the number of points along each axis of a grid.
 """
@@ -30,7 +31,9 @@ def data_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
-def grid(names: tuple[str, str], low: tuple[float, float], high: tuple[float, float], side: int) -> pd.DataFrame:
+def grid(
+    names: tuple[str, str], low: tuple[float, float], high: tuple[float, float], side: int
+) -> pd.DataFrame:
     """The coordinates of a square grid of points, the second one fastest."""
     axes = [np.linspace(low[i], high[i], side) for i in range(2)]
     mesh = np.meshgrid(*axes, indexing="ij")
@@ -54,14 +57,17 @@ def _root(kernel: str, lengths: tuple[float, ...], square: bool, side: int) -> A
     return np.linalg.cholesky(gram + 1e-8 * np.eye(len(gram)))
 
 
-def draws(kernel: str, lengths: tuple[float, ...], side: int, seeds: range, square: bool = False) -> list[Array]:
+def draws(
+    kernel: str, lengths: tuple[float, ...], side: int, seeds: range, square: bool = False
+) -> list[Array]:
     """Draws of a GP of unit variance on the section of a lake, or on the unit square."""
     root = _root(kernel, lengths, square, side)
     return [root @ np.random.default_rng(seed).standard_normal(len(root)) for seed in seeds]
 
 
 def synthetic_optimum(side: int, seed: int) -> Array:
-    """The paper's test function: the mean of a GP through 200 random values, squared exponential, l = 0.1."""
+    """The paper's test function: the mean of a GP through 200 random values, squared
+    exponential, l = 0.1."""
     rng = np.random.default_rng(seed)
     k = covariance_function(named_kernel("rbf", [0.1, 0.1]))
     knots = rng.random((200, 2))
@@ -71,18 +77,26 @@ def synthetic_optimum(side: int, seed: int) -> Array:
 
 
 def terrain(side: int, east: bool) -> tuple[pd.DataFrame, Array]:
-    """Heights (m) of one half of the Jacksboro fault's digital elevation model, which comes with matplotlib."""
+    """Heights (m) of one half of the Jacksboro fault's digital elevation model, which comes with
+    matplotlib."""
     from matplotlib.cbook import get_sample_data
 
-    heights = get_sample_data("jacksboro_fault_dem.npz")["elevation"].astype(float)  # (344, 403), every 3 arc seconds
+    heights = get_sample_data("jacksboro_fault_dem.npz")["elevation"].astype(
+        float
+    )  # (344, 403), every 3 arc seconds
     half = heights[:, 203:] if east else heights[:, :200]
     rows, columns = (np.linspace(0, n - 1, side).round().astype(int) for n in half.shape)
-    frame = grid(("north", "east"), (0.0, 0.0), (float(half.shape[0] - 1), float(half.shape[1] - 1)), side)
+    frame = grid(
+        ("north", "east"), (0.0, 0.0), (float(half.shape[0] - 1), float(half.shape[1] - 1)), side
+    )
     return frame, np.asarray(half[np.ix_(rows, columns)].ravel())
 
 
-def smoothed(frame: pd.DataFrame, columns: list[str], value: str, side: int, model: Model) -> pd.DataFrame:
-    """Scattered measurements as a field on a grid, as the paper has its lake: the posterior mean."""
+def smoothed(
+    frame: pd.DataFrame, columns: list[str], value: str, side: int, model: Model
+) -> pd.DataFrame:
+    """Scattered measurements as a field on a grid, as the paper has its lake: the posterior
+    mean."""
     points = frame[columns].to_numpy(float)
     values = frame[value].to_numpy(float)
     low = points.min(axis=0)
@@ -104,7 +118,9 @@ def fitted(frame: pd.DataFrame, columns: list[str], value: str) -> Model:
     return fit(family, points[some], values[some], 0.0, np.ptp(points, axis=0), None, 0)
 
 
-def first(make: Callable[[int], Array], count: int, fits: Callable[[Array], bool], start: int) -> list[Array]:
+def first(
+    make: Callable[[int], Array], count: int, fits: Callable[[Array], bool], start: int
+) -> list[Array]:
     """The first `count` fields from seed `start` on that fit."""
     found: list[Array] = []
     seed = start

@@ -1,4 +1,5 @@
-"""The baselines: every policy of the paper and its kin that suits the problem, per cost where that is sound."""
+"""The baselines: every policy of the paper and its kin that suits the problem, per cost where
+that is sound."""
 
 from __future__ import annotations
 
@@ -44,4 +45,6 @@ def baselines(case: Case) -> dict[str, Policy]:
         if case.costly:
             names += ["ei/cost", "pi/cost", "es/cost", "pes/cost", "mrs/cost", "mes/cost"]
     found = {name: policy_named(name) for name in names}
-    return {**found, "straddle/cost": StraddlePerCost()} if case.level_set and case.costly else found
+    return (
+        {**found, "straddle/cost": StraddlePerCost()} if case.level_set and case.costly else found
+    )

@@ -1,7 +1,8 @@
 """The suite: problems with known truth, split into a half for tuning and one held out, fixed here.
 
-A problem is one or several fields of a kind; the starts are shared out among them. Rules are tuned on the tuning half
-alone; the held-out half is for the report. What is `apart` is in neither: many more of a kind, to tell policies apart.
+A problem is one or several fields of a kind; the starts are shared out among them. Rules are tuned
+on the tuning half alone; the held-out half is for the report. What is `apart` is in neither: many
+more of a kind, to tell policies apart.
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ from truvar.problem import Problem
 Half = Literal["tuning", "held-out", "apart"]
 F1 = (0.9, 0.95)
 REGRET = (1e-1, 1e-2, 1e-3)  # in standard deviations of the truth
-SURVEY = {"base": 4.0, "travel": {"distance_m": 0.25}, "magnitude": {"depth_m": 4.0}}  # the paper's, of its lake
-LEVELS = [{"variance": 1e-6, "cost": 15.0}, {"variance": 1e-3, "cost": 10.0}, {"variance": 0.05, "cost": 2.0}]
+SURVEY = {
+    "base": 4.0,
+    "travel": {"distance_m": 0.25},
+    "magnitude": {"depth_m": 4.0},
+}  # the paper's, of its lake
+LEVELS = [
+    {"variance": 1e-6, "cost": 15.0},
+    {"variance": 1e-3, "cost": 10.0},
+    {"variance": 0.05, "cost": 2.0},
+]
 
 
 @dataclass(frozen=True)
@@ -53,18 +62,44 @@ def cases() -> Iterator[Case]:
     """The whole suite; what needs TRUVAR_DATA is left out without it."""
     yield from _lakes()
     yield from _terrain()
-    yield Case("levels", "tuning", 700, lambda side: _several_levels(side, 1.5, 100), levels=True, costly=True)
-    yield Case("levels-rare", "held-out", 900, lambda side: _several_levels(side, 2.25, 200), levels=True, costly=True)
+    yield Case(
+        "levels",
+        "tuning",
+        700,
+        lambda side: _several_levels(side, 1.5, 100),
+        levels=True,
+        costly=True,
+    )
+    yield Case(
+        "levels-rare",
+        "held-out",
+        900,
+        lambda side: _several_levels(side, 2.25, 200),
+        levels=True,
+        costly=True,
+    )
     yield Case("bo", "tuning", 90, lambda side: _optima(side, range(30)))
     yield Case("bo-other", "held-out", 90, lambda side: _optima(side, range(30, 60)))
     for name, cost, budget in (("svm", None, 100), ("svm-seconds", {"column": svm.COST}, 1.2)):
-        yield Case(name, "tuning", budget, _with_cost(lambda side: [_svm_grid()], cost), costly=cost is not None)
+        yield Case(
+            name,
+            "tuning",
+            budget,
+            _with_cost(lambda side: [_svm_grid()], cost),
+            costly=cost is not None,
+        )
     yield from _measured()
     yield Case("lake-many", "apart", 150, _many_lakes)
     yield Case("lake-many-survey", "apart", 8000, _with_cost(_many_lakes, SURVEY), costly=True)
     yield Case("bo-many", "apart", 90, lambda side: _optima(side, range(1000, 1100)))
     walk = {"base": 1.0, "travel": {"x": 10.0, "y": 10.0}}
-    yield Case("bo-walk", "apart", 400, _with_cost(lambda side: _optima(side, range(1100, 1130)), walk), costly=True)
+    yield Case(
+        "bo-walk",
+        "apart",
+        400,
+        _with_cost(lambda side: _optima(side, range(1100, 1130)), walk),
+        costly=True,
+    )
 
 
 def _lakes() -> Iterator[Case]:
@@ -85,12 +120,17 @@ def _lakes() -> Iterator[Case]:
 
 def _terrain() -> Iterator[Case]:
     travel = {"base": 10.0, "travel": {"north": 0.5, "east": 0.5}}
-    halves: tuple[tuple[str, Half, bool], ...] = (("west", "tuning", False), ("east", "held-out", True))
+    halves: tuple[tuple[str, Half, bool], ...] = (
+        ("west", "tuning", False),
+        ("east", "held-out", True),
+    )
     for name, half, east in halves:
 
         def make(side: int, east: bool = east) -> Sequence[Problem]:
             frame, heights = fields.terrain(side, east)
-            return [_field(frame, heights, "matern32", (40.0, 40.0), 0.8, signal=float(heights.var()))]
+            return [
+                _field(frame, heights, "matern32", (40.0, 40.0), 0.8, signal=float(heights.var()))
+            ]
 
         yield Case(f"terrain-{name}", half, 250, make)
         yield Case(f"terrain-{name}-walk", half, 8000, _with_cost(make, travel), costly=True)
@@ -110,12 +150,16 @@ def _measured() -> Iterator[Case]:
     for name, cost, budget in (("gpu", None, 120), ("gpu-seconds", {"column": "cost_s"}, 150)):
         make = _with_cost(lambda side: [_gpu(folder, side)], cost)
         yield Case(name, "tuning", budget, make, costly=cost is not None)
-    for name, cost, budget in (("svm-paper", None, 100), ("svm-paper-seconds", {"column": "duration_s"}, 40000)):
+    for name, cost, budget in (
+        ("svm-paper", None, 100),
+        ("svm-paper-seconds", {"column": "duration_s"}, 40000),
+    ):
         make = _with_cost(lambda side: [_svm(folder)], cost)
         yield Case(name, "held-out", budget, make, costly=cost is not None)
 
 
-# -- one problem -------------------------------------------------------------------------------------------------------
+# -- one problem
+# --------------------------------------------------------------------------------------------------
 
 
 def _problem(frame: pd.DataFrame, columns: Sequence[str], spec: Mapping[str, Any]) -> Problem:
@@ -142,7 +186,8 @@ def _field(
     noise: float | None = None,
     threshold: float | None = None,
 ) -> Problem:
-    """A level set at a quantile of the field, or at a threshold; noise of 1 % of the signal's variance."""
+    """A level set at a quantile of the field, or at a threshold; noise of 1 % of the signal's
+    variance."""
     h = float(np.quantile(values, quantile)) if threshold is None else threshold
     model: dict[str, Any] = {"kernel": kernel, "lengthscales": list(lengths), "variance": signal}
     if mean is not None:
@@ -174,11 +219,16 @@ def _many_lakes(side: int) -> list[Problem]:
         ("matern32", (300.0, 4.0), 0.85),
         ("rbf", (250.0, 4.0), 0.8),
     )
-    return [problem for i, kind in enumerate(kinds) for problem in _drawn(side, *kind, 1000 + 25 * i, 25)]
+    return [
+        problem
+        for i, kind in enumerate(kinds)
+        for problem in _drawn(side, *kind, 1000 + 25 * i, 25)
+    ]
 
 
 def _several_levels(side: int, threshold: float, seed: int) -> list[Problem]:
-    """The paper's three noise levels: draws of the squared exponential, l = 0.1, at least 2 % of them above h."""
+    """The paper's three noise levels: draws of the squared exponential, l = 0.1, at least 2 % of
+    them above h."""
 
     def make(seed: int) -> Array:
         return fields.draws("rbf", (0.1, 0.1), side, range(seed, seed + 1), square=True)[0]
@@ -186,8 +236,12 @@ def _several_levels(side: int, threshold: float, seed: int) -> list[Problem]:
     fitting = fields.first(make, 5, lambda v: bool((v >= threshold).mean() >= 0.02), seed)
     problems = []
     for values in fitting:
-        p = _field(fields.unit_square(side), values, "rbf", (0.1, 0.1), 0.0, mean=0.0, threshold=threshold)
-        problems.append(Problem(p.name, {**p.spec, "noise": {"levels": LEVELS}}, p.folder, p.domain))
+        p = _field(
+            fields.unit_square(side), values, "rbf", (0.1, 0.1), 0.0, mean=0.0, threshold=threshold
+        )
+        problems.append(
+            Problem(p.name, {**p.spec, "noise": {"levels": LEVELS}}, p.folder, p.domain)
+        )
     return problems
 
 
@@ -198,11 +252,15 @@ def _optima(side: int, seeds: range) -> list[Problem]:
         "noise": {"variance": 1e-6},
     }
     frame = fields.unit_square(side)
-    return [_problem(frame.assign(**{TRUTH: fields.synthetic_optimum(side, s)}), ["x", "y"], spec) for s in seeds]
+    return [
+        _problem(frame.assign(**{TRUTH: fields.synthetic_optimum(side, s)}), ["x", "y"], spec)
+        for s in seeds
+    ]
 
 
 def _glider(folder: Path, side: int) -> Problem:
-    """Dives of one half of the section as a field. The dives are 3 km apart, so that they do not tell the length-scale
+    """Dives of one half of the section as a field. The dives are 3 km apart, so that they do not
+    tell the length-scale
     along the section: it is taken to be 4 km."""
     frame = pd.read_csv(folder / "glider_transect.csv").dropna(subset=["chl_mg_m3"])
     columns = ["distance_km", "depth_m"]
@@ -210,7 +268,9 @@ def _glider(folder: Path, side: int) -> Problem:
     later = frame[frame["dive"] > 311]
     kernel = named_kernel("matern52", [4.0, 25.0], float(later[value].var()))
     model = Model(kernel, float(later[value].mean()), 0.01, float("nan"))
-    return _smooth(fields.smoothed(frame[frame["dive"] <= 311], columns, value, side, model), model, 0.8)
+    return _smooth(
+        fields.smoothed(frame[frame["dive"] <= 311], columns, value, side, model), model, 0.8
+    )
 
 
 def _reservoir(folder: Path, side: int) -> Problem:
@@ -227,18 +287,32 @@ def _smooth(field: pd.DataFrame, model: Model, quantile: float) -> Problem:
     parameters = model.kernel.get_params()
     signal = float(parameters["k1__constant_value"])
     lengths = np.atleast_1d(parameters["k2__length_scale"]).tolist()
-    return _field(field, values, "matern52", lengths, quantile, signal=signal, mean=model.mean, noise=model.noise)
+    return _field(
+        field,
+        values,
+        "matern52",
+        lengths,
+        quantile,
+        signal=signal,
+        mean=model.mean,
+        noise=model.noise,
+    )
 
 
 def _gpu(folder: Path, side: int) -> Problem:
-    """The fastest configuration of a kernel on a graphics processor: log time, the model learned on the way."""
+    """The fastest configuration of a kernel on a graphics processor: log time, the model learned
+    on the way."""
     frame = pd.read_csv(folder / "convolution_A4000.csv")
     if side < 50:
         frame = frame.sample(900, random_state=0).reset_index(drop=True)
     columns = list(frame.columns[:7])
     frame = frame.assign(**{TRUTH: np.log(frame["time_ms_mean"])})
     frame[columns[:4]] = np.log2(frame[columns[:4]])
-    return _problem(frame, columns, {"goal": {"minimize": True}, "model": {"kernel": "matern52", "refit_every": 3}})
+    return _problem(
+        frame,
+        columns,
+        {"goal": {"minimize": True}, "model": {"kernel": "matern52", "refit_every": 3}},
+    )
 
 
 def _svm_grid() -> Problem:
@@ -257,5 +331,8 @@ def _svm(folder: Path) -> Problem:
 
 
 def _tuning(frame: pd.DataFrame, columns: Sequence[str]) -> Problem:
-    spec = {"goal": {"minimize": True}, "model": {"kernel": "matern52", "refit_every": 3, "learn_noise": False}}
+    spec = {
+        "goal": {"minimize": True},
+        "model": {"kernel": "matern52", "refit_every": 3, "learn_noise": False},
+    }
     return _problem(frame, columns, {**spec, "noise": {"variance": 1e-8}})

@@ -17,7 +17,8 @@ from truvar.backtest import backtest
 
 @dataclass(frozen=True)
 class Outcome:
-    """Cost of every start (rows) and policy (columns) to reach each target; infinite: not within the budget."""
+    """Cost of every start (rows) and policy (columns) to reach each target; infinite: not within
+    the budget."""
 
     name: str
     budget: float
@@ -25,7 +26,8 @@ class Outcome:
     seconds: pd.Series  # per suggestion
 
     def mean(self, target: float) -> pd.Series:
-        """The mean cost by policy; a run that never got there counts as the budget, which it would have exceeded."""
+        """The mean cost by policy; a run that never got there counts as the budget, which it
+        would have exceeded."""
         return self.costs[target].clip(upper=self.budget).mean()
 
     def missed(self, target: float) -> pd.Series:
@@ -41,9 +43,12 @@ def run(
     folder: Path | None = None,
     jobs: int = 1,
 ) -> Outcome:
-    """Run every policy from every start until the last target; each field or function has at least one start."""
+    """Run every policy from every start until the last target; each field or function has at
+    least one start."""
     problems = case.make(side)
-    shares = [len(part) for part in np.array_split(np.arange(max(starts, len(problems))), len(problems))]
+    shares = [
+        len(part) for part in np.array_split(np.arange(max(starts, len(problems))), len(problems))
+    ]
     names = F1 if case.level_set else REGRET
     costs: dict[float, list[pd.DataFrame]] = {name: [] for name in names}
     seconds = []

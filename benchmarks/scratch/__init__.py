@@ -1,1 +1,2 @@
-"""From scratch: optima and level sets of which nothing is known but the table, against other libraries."""
+"""From scratch: optima and level sets of which nothing is known but the table, against other
+libraries."""

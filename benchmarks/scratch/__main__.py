@@ -1,12 +1,14 @@
-"""Optima and level sets of which nothing is known but the table: the default study against other libraries.
+"""Optima and level sets of which nothing is known but the table: the default study against other
+libraries.
 
     python -m benchmarks.scratch --half tuning --json build/scratch.jsonl
-    python -m benchmarks.scratch --problems branin,bumps-set --methods truvar,sklearn,random --starts 2
-    python -m benchmarks.scratch --json build/scratch.jsonl --again truvar   # ours again, the peers' runs are kept
+    python -m benchmarks.scratch --problems branin,bumps-set --methods truvar,sklearn,random
+    --starts 2 python -m benchmarks.scratch --json build/scratch.jsonl --again truvar   # ours
+    again, the peers' runs are kept
 
-Every method is told the same three random candidates first, and errors are the same function of problem, start and
-number of the measurement. Peers that are not installed are left out: pip install "truvar[peers]". Measured tables are
-read from the folder that TRUVAR_DATA names.
+Every method is told the same three random candidates first, and errors are the same function of
+problem, start and number of the measurement. Peers that are not installed are left out: pip install
+"truvar[peers]". Measured tables are read from the folder that TRUVAR_DATA names.
 """
 
 from __future__ import annotations
@@ -34,17 +36,32 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scratch", description="The default study against other libraries, nothing known."
+        prog="python -m benchmarks.scratch",
+        description="The default study against other libraries, nothing known.",
     )
-    parser.add_argument("--half", choices=["tuning", "held-out", "all"], default="tuning", help="which problems")
+    parser.add_argument(
+        "--half", choices=["tuning", "held-out", "all"], default="tuning", help="which problems"
+    )
     parser.add_argument("--problems", help="these problems, of any half, with commas between")
-    parser.add_argument("--methods", help=f"these methods, with commas between; default: {','.join(NAMES)}")
-    parser.add_argument("--starts", type=int, default=STARTS, help=f"runs of every method; default {STARTS}")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"measurements of a run; default {STEPS}")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that share the runs; default 1")
-    parser.add_argument("--json", type=Path, help="finished runs are kept there, one per line, and not made again")
+    parser.add_argument(
+        "--methods", help=f"these methods, with commas between; default: {','.join(NAMES)}"
+    )
+    parser.add_argument(
+        "--starts", type=int, default=STARTS, help=f"runs of every method; default {STARTS}"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=STEPS, help=f"measurements of a run; default {STEPS}"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes that share the runs; default 1"
+    )
+    parser.add_argument(
+        "--json", type=Path, help="finished runs are kept there, one per line, and not made again"
+    )
     parser.add_argument("--again", help="make the kept runs of these methods again")
-    parser.add_argument("--list", action="store_true", help="print the problems and the methods and end")
+    parser.add_argument(
+        "--list", action="store_true", help="print the problems and the methods and end"
+    )
     given = parser.parse_args(arguments)
     if given.steps <= FIRST:
         parser.error(f"--steps must be more than {FIRST}, got {given.steps}")
@@ -55,7 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_list(list(known.values()))
         return 0
     names = _chosen(parser, given.problems, known, "problem")
-    chosen = [known[name] for name in names] if names else [c for c in known.values() if given.half in (c.half, "all")]
+    chosen = (
+        [known[name] for name in names]
+        if names
+        else [c for c in known.values() if given.half in (c.half, "all")]
+    )
     methods = _chosen(parser, given.methods, NAMES, "method") or list(NAMES)
     again = _chosen(parser, given.again, NAMES, "method")
     if data_folder() is None:
@@ -64,12 +85,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = missing(name)
         if package is not None:
             print(f'{name} is left out: {package} is not installed: pip install "truvar[peers]"')
-    # Kept runs of methods that are not asked for, or not installed here, are still part of the tables.
+    # Kept runs of methods that are not asked for, or not installed here, are still part of the
+    # tables.
     kept = RunFile(given.json, given.steps, again)
-    todo = list(pending(chosen, [name for name in methods if missing(name) is None], given.starts, kept))
+    todo = list(
+        pending(chosen, [name for name in methods if missing(name) is None], given.starts, kept)
+    )
     began = time.perf_counter()
     failed = make_runs(todo, given.steps, given.jobs, kept)
-    print(f"{len(todo) - failed} runs made in {time.perf_counter() - began:.0f} s, {failed} failed\n")
+    print(
+        f"{len(todo) - failed} runs made in {time.perf_counter() - began:.0f} s, {failed} failed\n"
+    )
     order = {name: k for k, name in enumerate(NAMES)}
     print_tables(
         [
@@ -82,8 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failed > 0)
 
 
-def pending(chosen: Sequence[Case], methods: Sequence[str], starts: int, kept: RunFile) -> Iterator[Key]:
-    """Yield the runs to make. Starts come one after the other, so that an interrupted comparison is a fair one."""
+def pending(
+    chosen: Sequence[Case], methods: Sequence[str], starts: int, kept: RunFile
+) -> Iterator[Key]:
+    """Yield the runs to make. Starts come one after the other, so that an interrupted comparison
+    is a fair one."""
     for start in range(starts):
         for case in chosen:
             for method in methods:
@@ -99,7 +128,11 @@ def make_runs(todo: Sequence[Key], steps: int, jobs: int, kept: RunFile) -> int:
         label = f"{key[0]} {key[1]} start {key[2]}"
         if isinstance(found, Run):
             kept.add(found)
-            print(f"{label}: area {found.area:.4f}, {found.seconds:.1f} s", file=sys.stderr, flush=True)
+            print(
+                f"{label}: area {found.area:.4f}, {found.seconds:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
         else:
             failed += 1
             print(f"{label} failed: {found!r}", flush=True)
@@ -107,7 +140,8 @@ def make_runs(todo: Sequence[Key], steps: int, jobs: int, kept: RunFile) -> int:
 
 
 def _outcomes(todo: Sequence[Key], steps: int, jobs: int) -> Iterator[tuple[Key, Run | Exception]]:
-    """Yield every run, or the error that ended it: one failure of a library must not end a comparison of hours."""
+    """Yield every run, or the error that ended it: one failure of a library must not end a
+    comparison of hours."""
     if jobs == 1:
         for key in todo:
             try:
@@ -115,7 +149,10 @@ def _outcomes(todo: Sequence[Key], steps: int, jobs: int) -> Iterator[tuple[Key,
             except Exception as error:
                 yield key, error
         return
-    with _one_thread_for_workers(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with (
+        _one_thread_for_workers(),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
+    ):
         futures = {pool.submit(run, *key, steps): key for key in todo}
         for future in as_completed(futures):
             error = future.exception()
@@ -126,7 +163,8 @@ def _outcomes(todo: Sequence[Key], steps: int, jobs: int) -> Iterator[tuple[Key,
 
 @contextmanager
 def _one_thread_for_workers() -> Iterator[None]:
-    """Set the variables that the libraries read when a worker loads them, and restore them afterwards."""
+    """Set the variables that the libraries read when a worker loads them, and restore them
+    afterwards."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
@@ -157,10 +195,16 @@ def print_tables(runs: Sequence[Run]) -> None:
     optima = [found for found in runs if found.kind == "optimum"]
     level_sets = [found for found in runs if found.kind == "level set"]
     if optima:
-        print("Optima: mean regret after a number of measurements, as a share of the range of the truth\n")
+        print(
+            "Optima: mean regret after a number of measurements, as a share of the range of the "
+            "truth\n"
+        )
         print(score.optima_table(optima), end="\n\n")
     if level_sets:
-        print(f"Level sets: mean F1 after a number of measurements; disasters end below {score.DISASTER}\n")
+        print(
+            "Level sets: mean F1 after a number of measurements; disasters end below "
+            f"{score.DISASTER}\n"
+        )
         print(score.level_set_table(level_sets), end="\n\n")
     comparisons = score.compared(runs, OURS)
     floor = f"{score.FLOOR:g} is added to both areas of a ratio"
@@ -171,7 +215,9 @@ def print_tables(runs: Sequence[Run]) -> None:
     print(score.summary_table(runs, dict.fromkeys(found.method for found in runs)))
 
 
-def _chosen(parser: argparse.ArgumentParser, text: str | None, known: Sequence[str] | dict, what: str) -> list[str]:
+def _chosen(
+    parser: argparse.ArgumentParser, text: str | None, known: Sequence[str] | dict, what: str
+) -> list[str]:
     """Return the names in a text with commas between them."""
     names = text.split(",") if text else []
     for name in names:

@@ -1,8 +1,10 @@
-"""Methods compared: the default study of truvar, and what people would use instead, with their default settings.
+"""Methods compared: the default study of truvar, and what people would use instead, with their
+default settings.
 
-All methods see the same interface: rows and values come in through `tell`, `ask` returns the row to measure next, and
-`report` the present answer. Peers are given the coordinates scaled to the unit cube, and values to be maximised. They
-fit their model once per measurement and choose among the rows that have not been measured yet.
+All methods see the same interface: rows and values come in through `tell`, `ask` returns the row to
+measure next, and `report` the present answer. Peers are given the coordinates scaled to the unit
+cube, and values to be maximised. They fit their model once per measurement and choose among the
+rows that have not been measured yet.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Method(Protocol):
         """
 
     def report(self) -> int | np.ndarray:
-        """Return the recommended row; for a level set, the mask of the rows that are above the threshold."""
+        """Return the recommended row; for a level set, the mask of the rows that are above the
+        threshold."""
 
 
 class _Truvar:
@@ -72,7 +75,8 @@ class _Truvar:
 
 
 class _Peer:
-    """Base of the peers: data for maximisation, the rows left, and the best observed row as the answer."""
+    """Base of the peers: data for maximisation, the rows left, and the best observed row as the
+    answer."""
 
     def __init__(self, instance: Instance) -> None:
         points = instance.domain.points
@@ -96,7 +100,8 @@ class _Peer:
 
 
 class _ModelPeer(_Peer):
-    """Base of the peers with a model: `fit` returns posterior mean and standard deviation on the whole domain."""
+    """Base of the peers with a model: `fit` returns posterior mean and standard deviation on the
+    whole domain."""
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
@@ -116,7 +121,8 @@ class _ModelPeer(_Peer):
         return self._posterior
 
     def scores(self) -> Array:
-        """Return the score of every row: straddle for a level set, expected improvement for an optimum."""
+        """Return the score of every row: straddle for a level set, expected improvement for an
+        optimum."""
         mean, sd = self.posterior
         if self.threshold is not None:
             return STRADDLE * sd - np.abs(mean - self.threshold)
@@ -134,7 +140,8 @@ class _ModelPeer(_Peer):
 
 
 class _Sklearn(_ModelPeer):
-    """Gaussian process regression of scikit-learn: Matern-5/2 with a length-scale per column, and white noise."""
+    """Gaussian process regression of scikit-learn: Matern-5/2 with a length-scale per column,
+    and white noise."""
 
     def fit(self) -> tuple[Array, Array]:
         from sklearn.exceptions import ConvergenceWarning
@@ -150,7 +157,8 @@ class _Sklearn(_ModelPeer):
             warnings.filterwarnings("ignore", message="Predicted variances smaller than 0")
             model.fit(self.points[self.rows], np.array(self.values))
             mean, sd = model.predict(self.points, return_std=True)
-        # scikit-learn predicts measurements; the scores need the uncertainty of the function itself.
+        # scikit-learn predicts measurements; the scores need the uncertainty of the function
+        # itself.
         noise = model.kernel_.k2.noise_level * np.std(self.values) ** 2
         return mean, np.sqrt(np.maximum(sd**2 - noise, 0.0))
 
@@ -170,7 +178,8 @@ class _Random(_Sklearn):
 
 
 class _Botorch(_ModelPeer):
-    """SingleTaskGP of BoTorch with its defaults, values standardised; LogEI, or straddle for a level set."""
+    """SingleTaskGP of BoTorch with its defaults, values standardised; LogEI, or straddle for a
+    level set."""
 
     def fit(self) -> tuple[Array, Array]:
         import torch
@@ -216,11 +225,14 @@ class _BotorchNoisy(_Botorch):
         import torch
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 
-        return qLogNoisyExpectedImprovement(self.model, torch.tensor(self.points[self.rows]), prune_baseline=True)
+        return qLogNoisyExpectedImprovement(
+            self.model, torch.tensor(self.points[self.rows]), prune_baseline=True
+        )
 
 
 class _GridPeer(_Peer):
-    """Base of the peers that suggest an index along each axis of a grid. They may suggest a row again."""
+    """Base of the peers that suggest an index along each axis of a grid. They may suggest a row
+    again."""
 
     def indices(self, row: int) -> list[int]:
         assert self.shape is not None
@@ -244,7 +256,10 @@ class _Optuna(_GridPeer):
             made = getattr(optuna.samplers, sampler)(seed=self.seed)
         self.study = optuna.create_study(direction="maximize", sampler=made)
         assert self.shape is not None
-        self.axes = {f"x{k}": optuna.distributions.IntDistribution(0, n - 1) for k, n in enumerate(self.shape)}
+        self.axes = {
+            f"x{k}": optuna.distributions.IntDistribution(0, n - 1)
+            for k, n in enumerate(self.shape)
+        }
         self.trial: Any = None
 
     def tell(self, row: int, value: float) -> None:
@@ -253,7 +268,9 @@ class _Optuna(_GridPeer):
         super().tell(row, value)
         if self.trial is None:
             params = dict(zip(self.axes, self.indices(row), strict=True))
-            trial = optuna.trial.create_trial(params=params, distributions=self.axes, value=self.values[-1])
+            trial = optuna.trial.create_trial(
+                params=params, distributions=self.axes, value=self.values[-1]
+            )
             self.study.add_trial(trial)
         else:
             self.study.tell(self.trial, self.values[-1])
@@ -280,7 +297,11 @@ class _Smac(_GridPeer):
         self.space.add([Integer(f"x{k}", (0, n - 1)) for k, n in enumerate(self.shape)])
         self.folder = tempfile.TemporaryDirectory()
         scenario = Scenario(
-            self.space, deterministic=True, n_trials=SMAC_TRIALS, seed=self.seed, output_directory=self.folder.name
+            self.space,
+            deterministic=True,
+            n_trials=SMAC_TRIALS,
+            seed=self.seed,
+            output_directory=self.folder.name,
         )
         self.facade = BlackBoxFacade(
             scenario,
@@ -319,7 +340,8 @@ _METHODS: dict[str, tuple[Callable[[Instance], Method], tuple[Kind, ...], bool, 
     "sklearn": (_Sklearn, ("optimum", "level set"), False, "sklearn"),
     "random": (_Random, ("optimum", "level set"), False, "sklearn"),
 }
-"""Name -> how to make it, the kinds of problems it is for, whether it needs a grid, and the package it needs."""
+"""Name -> how to make it, the kinds of problems it is for, whether it needs a grid, and the
+package it needs."""
 
 NAMES = tuple(_METHODS)
 

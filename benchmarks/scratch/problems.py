@@ -1,7 +1,9 @@
-"""Problems of which nothing is known but the candidates, split into a half for tuning and one held out, fixed here.
+"""Problems of which nothing is known but the candidates, split into a half for tuning and one held
+out, fixed here.
 
-A case makes one instance per start, from a fixed seed: simulated fields differ between starts, functions and measured
-tables are the same for all of them. The truth is known to the benchmark and to nobody else.
+A case makes one instance per start, from a fixed seed: simulated fields differ between starts,
+functions and measured tables are the same for all of them. The truth is known to the benchmark and
+to nobody else.
 """
 
 from __future__ import annotations
@@ -87,7 +89,8 @@ class Instance:
         return float(self.truth[row]) + self.noise.draw(self.seed, row, number)
 
     def regret(self, row: int) -> float:
-        """Return the distance of a row's true value from the optimum as a share of the range of the truth."""
+        """Return the distance of a row's true value from the optimum as a share of the range of
+        the truth."""
         values = self.goal.sign * self.truth
         return float((values.max() - values[row]) / np.ptp(values))
 
@@ -124,7 +127,8 @@ class Case:
         make: Function from the number of the start to candidates and truth.
         quantile: Threshold of a level set, as a quantile of the truth.
         threshold: Threshold of a level set in units of the truth, instead of a quantile.
-        noise: Function from candidates and truth to the errors; default: 1 % of the truth's standard deviation.
+        noise: Function from candidates and truth to the errors; default: 1 % of the truth's
+            standard deviation.
     """
 
     name: str
@@ -144,7 +148,11 @@ class Case:
         domain, truth = self.make(start)
         noise = (self.noise or _normal)(domain, truth)
         if self.goal == "level set":
-            h = self.threshold if self.quantile is None else float(np.quantile(truth, self.quantile))
+            h = (
+                self.threshold
+                if self.quantile is None
+                else float(np.quantile(truth, self.quantile))
+            )
             goal = tv.LevelSet(h)
         else:
             goal = tv.Maximize() if self.goal == "maximize" else tv.Minimize()
@@ -164,9 +172,17 @@ def _functions() -> list[Case]:
         Case("ackley2", "tuning", "minimize", lambda start: _ackley2()),
         Case("ackley5", "held-out", "minimize", lambda start: _ackley5()),
         Case("branin-set", "tuning", "level set", lambda start: _negative(_branin()), quantile=0.9),
-        Case("camel-set", "held-out", "level set", lambda start: _negative(_camel()), quantile=0.85),
+        Case(
+            "camel-set", "held-out", "level set", lambda start: _negative(_camel()), quantile=0.85
+        ),
         Case("bumps", "tuning", "maximize", lambda start: _bumps(start, 0.06)),
-        Case("bumps-set", "tuning", "level set", lambda start: _bumps(100 + start, 0.07), threshold=0.3),
+        Case(
+            "bumps-set",
+            "tuning",
+            "level set",
+            lambda start: _bumps(100 + start, 0.07),
+            threshold=0.3,
+        ),
         Case("front", "held-out", "maximize", _cliff),
         Case("front-set", "held-out", "level set", _front, threshold=0.0),
     ]
@@ -177,11 +193,23 @@ def _fields() -> list[Case]:
         Case("lake", "tuning", "maximize", lambda start: _section("matern52", (300.0, 3.0), start)),
         Case("lake-set", "tuning", "level set", lambda start: _lake(start), quantile=0.8),
         Case("rough-set", "held-out", "level set", lambda start: _rough(start), quantile=0.85),
-        Case("zurich-set", "held-out", "level set", lambda start: _zurich(start), threshold=lake.THRESHOLD),
+        Case(
+            "zurich-set",
+            "held-out",
+            "level set",
+            lambda start: _zurich(start),
+            threshold=lake.THRESHOLD,
+        ),
         Case("exp-set", "tuning", "level set", _skewed, quantile=0.85),
         Case("terrain-set", "tuning", "level set", lambda start: _window(0, 0), quantile=0.75),
         Case("terrain", "held-out", "maximize", lambda start: _terrain_east()),
-        Case("terrain-east-set", "held-out", "level set", lambda start: _window(200, 250), quantile=0.75),
+        Case(
+            "terrain-east-set",
+            "held-out",
+            "level set",
+            lambda start: _window(200, 250),
+            quantile=0.75,
+        ),
     ]
 
 
@@ -196,7 +224,14 @@ def _noisy() -> list[Case]:
         Case("tails", "tuning", "maximize", smooth, noise=_heavy_tailed),
         Case("tails-set", "held-out", "level set", medium, quantile=0.8, noise=_heavy_tailed),
         Case("heteroscedastic", "held-out", "maximize", medium, noise=_heteroscedastic),
-        Case("heteroscedastic-set", "tuning", "level set", smooth, quantile=0.8, noise=_heteroscedastic),
+        Case(
+            "heteroscedastic-set",
+            "tuning",
+            "level set",
+            smooth,
+            quantile=0.8,
+            noise=_heteroscedastic,
+        ),
         Case("outlier", "held-out", "maximize", medium, noise=_one_outlier),
         Case("outlier-set", "tuning", "level set", smooth, quantile=0.8, noise=_one_outlier),
     ]
@@ -205,7 +240,14 @@ def _noisy() -> list[Case]:
 def _tables() -> list[Case]:
     return [
         Case("svm", "tuning", "minimize", lambda start: _svm(), noise=_none),
-        Case("svm-set", "held-out", "level set", lambda start: _negative(_svm()), quantile=0.85, noise=_none),
+        Case(
+            "svm-set",
+            "held-out",
+            "level set",
+            lambda start: _negative(_svm()),
+            quantile=0.85,
+            noise=_none,
+        ),
     ]
 
 
@@ -224,18 +266,37 @@ def _measured() -> list[Case]:
         return _rows(pd.read_csv(folder / file), along, "total_chl_ugL")
 
     return [
-        Case("glider-set", "tuning", "level set", lambda start: glider(False), quantile=0.85, noise=_none),
+        Case(
+            "glider-set",
+            "tuning",
+            "level set",
+            lambda start: glider(False),
+            quantile=0.85,
+            noise=_none,
+        ),
         Case("glider", "held-out", "maximize", lambda start: glider(True), noise=_none),
         Case(
-            *("reservoir-set", "held-out", "level set", lambda start: reservoir("reservoir_transect.csv")),
+            *(
+                "reservoir-set",
+                "held-out",
+                "level set",
+                lambda start: reservoir("reservoir_transect.csv"),
+            ),
             quantile=0.85,
             noise=_none,
         ),
         Case(
-            *("reservoir", "tuning", "maximize", lambda start: reservoir("reservoir_transect_second.csv")),
+            *(
+                "reservoir",
+                "tuning",
+                "maximize",
+                lambda start: reservoir("reservoir_transect_second.csv"),
+            ),
             noise=_none,
         ),
-        Case("gpu-log", "tuning", "minimize", lambda start: _gpu(folder, first=True)[:2], noise=_none),
+        Case(
+            "gpu-log", "tuning", "minimize", lambda start: _gpu(folder, first=True)[:2], noise=_none
+        ),
         Case(
             *("gpu", "held-out", "minimize", lambda start: _gpu(folder, first=False)[:2]),
             noise=lambda domain, truth: Noise(_gpu(folder, first=False)[2]),
@@ -244,7 +305,8 @@ def _measured() -> list[Case]:
     ]
 
 
-# -- noise -------------------------------------------------------------------------------------------------------------
+# -- noise
+# --------------------------------------------------------------------------------------------------
 
 
 def _none(domain: tv.Domain, truth: Array) -> Noise:
@@ -268,7 +330,8 @@ def _one_outlier(domain: tv.Domain, truth: Array) -> Noise:
     return Noise(0.05 * float(truth.std()), outlier=True)
 
 
-# -- functions ---------------------------------------------------------------------------------------------------------
+# -- functions
+# --------------------------------------------------------------------------------------------------
 
 
 def _unit(domain: tv.Domain) -> Array:
@@ -365,7 +428,8 @@ def _shore(start: int, y: Array) -> Array:
 
 
 def _front(start: int) -> Made:
-    """Two nearly flat plateaus with a sharp front between them; a third to two thirds of the domain is above."""
+    """Two nearly flat plateaus with a sharp front between them; a third to two thirds of the
+    domain is above."""
     domain = _grid((0.0, 0.0), (1.0, 1.0))
     x, y = domain.points.T
     return domain, np.tanh((x - _shore(start, y)) / 0.02) + 0.1 * np.sin(5 * y)
@@ -381,7 +445,8 @@ def _cliff(start: int) -> Made:
     return domain, np.where(x <= shore, hill, -0.5)
 
 
-# -- simulated fields and terrain --------------------------------------------------------------------------------------
+# -- simulated fields and terrain
+# --------------------------------------------------------------------------------------
 
 
 def _square(kernel: str, length: float, seed: int) -> Made:
@@ -392,7 +457,8 @@ def _square(kernel: str, length: float, seed: int) -> Made:
 @lru_cache(maxsize=1)
 def _section_grid() -> tv.Domain:
     return tv.Domain.grid(
-        distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE), depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE)
+        distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE),
+        depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE),
     )
 
 
@@ -430,15 +496,21 @@ def _terrain_east() -> Made:
 
 
 def _window(south: int, east: int) -> Made:
-    """A window of the elevation model, from a row and a column on, as large as the terrain of `truvar.paper`."""
+    """A window of the elevation model, from a row and a column on, as large as the terrain of
+    `truvar.paper`."""
     from matplotlib.cbook import get_sample_data
 
     heights = np.asarray(get_sample_data("jacksboro_fault_dem.npz")["elevation"], dtype=float)
-    steps = np.arange(0, TERRAIN_STEP * SIDE_OF_PAPER, 2 * TERRAIN_STEP)  # every second point of the paper's grid
-    return tv.Domain.grid(south=steps, east=steps), heights[np.ix_(south + steps, east + steps)].ravel()
+    steps = np.arange(
+        0, TERRAIN_STEP * SIDE_OF_PAPER, 2 * TERRAIN_STEP
+    )  # every second point of the paper's grid
+    return tv.Domain.grid(south=steps, east=steps), heights[
+        np.ix_(south + steps, east + steps)
+    ].ravel()
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def _svm() -> Made:
@@ -462,7 +534,8 @@ def _paper_svm(folder: Path) -> Made:
 
 
 def _gpu(folder: Path, first: bool) -> tuple[tv.Domain, Array, Array]:
-    """Configurations of a program on a graphics processor: candidates, (log) time and its standard deviation.
+    """Configurations of a program on a graphics processor: candidates, (log) time and its standard
+    deviation.
 
     The tuning half has other rows than the held-out one, and the logarithm of the time.
     """

@@ -35,8 +35,10 @@ class Run:
         rows: Rows measured, in order.
         checkpoints: Numbers of measurements at which the answer was scored.
         scores: Normalised regret of the recommended row, or F1, at the checkpoints.
-        measured: Normalised regret of the best measured row at the checkpoints; empty for a level set.
-        finished: Number of measurements after which the method called the problem solved; None if it did not.
+        measured: Normalised regret of the best measured row at the checkpoints; empty for a level
+            set.
+        finished: Number of measurements after which the method called the problem solved; None if
+            it did not.
         final: Score at that moment, or at the end.
         seconds: Processor time.
     """
@@ -146,11 +148,16 @@ def _run(problem: str, method: str, start: int, steps: int) -> Run:
 
 
 def _score(instance: Instance, answer: Any) -> float:
-    return instance.f1(answer) if isinstance(instance.goal, tv.LevelSet) else instance.regret(int(answer))
+    return (
+        instance.f1(answer)
+        if isinstance(instance.goal, tv.LevelSet)
+        else instance.regret(int(answer))
+    )
 
 
 class RunFile:
-    """Finished runs in a file of one JSON object per line. Of two runs with the same key the later one counts.
+    """Finished runs in a file of one JSON object per line. Of two runs with the same key the later
+    one counts.
 
     Args:
         path: The file; None keeps the runs in memory only.

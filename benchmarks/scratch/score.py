@@ -1,4 +1,5 @@
-"""Tables of the runs, and the area of one method over that of the best other method of each problem."""
+"""Tables of the runs, and the area of one method over that of the best other method of each
+problem."""
 
 from __future__ import annotations
 
@@ -44,17 +45,23 @@ class Comparison:
 
 
 def compared(runs: Sequence[Run], method: str) -> list[Comparison]:
-    """Compare a method with the others on every problem; problems where it or all others are missing are left out."""
+    """Compare a method with the others on every problem; problems where it or all others are
+    missing are left out."""
     found = []
     for problem, of_problem in grouped(runs, "problem").items():
-        by_method = {name: {run.start: run for run in some} for name, some in grouped(of_problem, "method").items()}
+        by_method = {
+            name: {run.start: run for run in some}
+            for name, some in grouped(of_problem, "method").items()
+        }
         own = by_method.pop(method, None)
         if own is None or not by_method:
             continue
         starts = set(own).intersection(*by_method.values())
         if not starts:
             continue
-        areas = {name: float(np.mean([some[s].area for s in starts])) for name, some in by_method.items()}
+        areas = {
+            name: float(np.mean([some[s].area for s in starts])) for name, some in by_method.items()
+        }
         best = min(areas, key=lambda name: areas[name])
         area = float(np.mean([own[s].area for s in starts]))
         found.append(Comparison(problem, of_problem[0].kind, len(starts), area, best, areas[best]))
@@ -81,14 +88,25 @@ def finished_wrongly(run: Run) -> bool:
     return run.final < FINISHED_F1 if run.kind == "level set" else run.final > FINISHED_REGRET
 
 
-# -- Markdown ----------------------------------------------------------------------------------------------------------
+# -- Markdown
+# --------------------------------------------------------------------------------------------------
 
 
 def optima_table(runs: Sequence[Run]) -> str:
-    """Return the mean regrets of the recommended and of the best measured row, by problem and method."""
+    """Return the mean regrets of the recommended and of the best measured row, by problem and
+    method."""
     recommended = [f"recommended, {n}" for n in REGRET_AT]
     measured = [f"measured, {n}" for n in REGRET_AT]
-    head = ("problem", "method", "runs", *recommended, *measured, "area", "finished early", "s per run")
+    head = (
+        "problem",
+        "method",
+        "runs",
+        *recommended,
+        *measured,
+        "area",
+        "finished early",
+        "s per run",
+    )
     rows = []
     for problem, of_problem in grouped(runs, "problem").items():
         for method, some in grouped(of_problem, "method").items():
@@ -114,7 +132,15 @@ def comparison_table(comparisons: Sequence[Comparison], method: str) -> str:
     """Return the areas of a method and of the best other method."""
     head = ("problem", "kind", "starts", f"area of {method}", "best other", "its area", "ratio")
     rows = [
-        (c.problem, c.kind, str(c.starts), f"{c.area:.4f}", c.best, f"{c.best_area:.4f}", f"{c.ratio:.2f}")
+        (
+            c.problem,
+            c.kind,
+            str(c.starts),
+            f"{c.area:.4f}",
+            c.best,
+            f"{c.best_area:.4f}",
+            f"{c.ratio:.2f}",
+        )
         for c in comparisons
     ]
     return markdown(head, rows)
@@ -122,7 +148,15 @@ def comparison_table(comparisons: Sequence[Comparison], method: str) -> str:
 
 def summary_table(runs: Sequence[Run], methods: Iterable[str]) -> str:
     """Return one line per method: its areas against the best other method of each problem."""
-    head = ("method", "problems", "at or ahead", "geometric mean", "worst", "disasters", "finished wrongly")
+    head = (
+        "method",
+        "problems",
+        "at or ahead",
+        "geometric mean",
+        "worst",
+        "disasters",
+        "finished wrongly",
+    )
     rows = []
     for method in methods:
         comparisons = compared(runs, method)
@@ -149,7 +183,10 @@ def summary_table(runs: Sequence[Run], methods: Iterable[str]) -> str:
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table whose columns are aligned for a terminal."""
     widths = [max(len(line[k]) for line in [head, *rows]) for k in range(len(head))]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in [head, *rows]]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in [head, *rows]
+    ]
     return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
@@ -159,7 +196,8 @@ def _mean(values: Iterable[float | None]) -> str:
 
 
 def _common_cells(runs: Sequence[Run]) -> tuple[str, str, str]:
-    """Return the cells of area, runs that finished early with their worst answer, and processor time."""
+    """Return the cells of area, runs that finished early with their worst answer, and processor
+    time."""
     early = [run for run in runs if run.finished is not None]
     note = "-"
     if early:

@@ -1,7 +1,7 @@
 """Choose what to measure next to find a maximum or a level set: truncated variance reduction and its baselines.
 
-A public name is imported from its module when it is first used, so that `import truvar` loads neither NumPy nor any
-other numerical library.
+A public name is imported from its module when it is first used, so that `import truvar` loads
+neither NumPy nor any other numerical library.
 """
 
 # ruff: noqa: F403

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 import sys
 
-GC_THRESHOLD = 100_000  # new objects between two garbage collections; with Python's default of 700 imports are slower
-LONG_COMMANDS = frozenset({"backtest", "bounds", "mcp", "reproduce", "run", "serve"})  # these keep Python's default
+# new objects between two garbage collections; with Python's default of 700 imports are slower
+GC_THRESHOLD = 100_000
+LONG_COMMANDS = frozenset(
+    {"backtest", "bounds", "mcp", "reproduce", "run", "serve"}
+)  # these keep Python's default
 
 
 def main() -> int:
     """Run the command line and return the exit code.
 
-    A short command spends most of its time on imports. Fewer garbage collections, and none of all the imported objects
-    when the process ends, make it faster. Commands that compute for long collect as usual, since cyclic garbage can
-    hold large arrays.
+    A short command spends most of its time on imports. Fewer garbage collections, and none of all
+    the imported objects when the process ends, make it faster. Commands that compute for long
+    collect as usual, since cyclic garbage can hold large arrays.
     """
     if LONG_COMMANDS.isdisjoint(sys.argv[1:2]):
         gc.set_threshold(GC_THRESHOLD)

@@ -1,8 +1,9 @@
 """Deprecated names of the public API.
 
-Policy: a public name that is renamed keeps working under its old name for at least two minor releases. Every use of
-the old name raises a `DeprecationWarning` that says the new name and the release in which the old one goes. The
-changelog lists each rename under the release that made it, and each removal under the release that removes it.
+Policy: a public name that is renamed keeps working under its old name for at least two minor
+releases. Every use of the old name raises a `DeprecationWarning` that says the new name and the
+release in which the old one goes. The changelog lists each rename under the release that made it,
+and each removal under the release that removes it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2)
         old: The deprecated name, as a caller writes it.
         new: The name to use instead.
         removed_in: The release that removes the old name.
-        stacklevel: Frames between the caller to blame and this function; 2 is the caller of the function that warns.
+        stacklevel: Frames between the caller to blame and this function; 2 is the caller of the
+            function that warns.
     """
     message = f"{old} is deprecated and will be removed in truvar {removed_in}; use {new} instead"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 1)
@@ -45,7 +47,11 @@ class deprecated_attribute:
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        warn_deprecated(f"{owner.__name__}.{self._old}", f"{owner.__name__}.{self._new}", removed_in=self._removed_in)
+        warn_deprecated(
+            f"{owner.__name__}.{self._old}",
+            f"{owner.__name__}.{self._new}",
+            removed_in=self._removed_in,
+        )
         return getattr(instance, self._new)
 
 

@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from html import escape as escape_markup
 
-# Control characters, separators of lines and paragraphs, changes of the direction of text, halves of surrogate pairs:
-# a terminal obeys them, and a reader sees something else than there is.
-CONTROL_CHARACTERS = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+# Control characters, separators of lines and paragraphs, changes of the direction of text, halves
+# of surrogate pairs: a terminal obeys them, and a reader sees something else than there is.
+CONTROL_CHARACTERS = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
 LINE_BREAKS_AND_TABS = "\n\r\t"
 # No colours of its own, so that a card suits light and dark notebooks.
 CARD = "display:inline-block;max-width:46em;padding:.5em;border:1px solid #8884;border-radius:.5em;line-height:1.45"
@@ -26,7 +28,11 @@ def visible(text: str) -> str:
 
     def written_out(match: re.Match[str]) -> str:
         found = match.group()
-        return found if found in LINE_BREAKS_AND_TABS else found.encode("unicode_escape").decode("ascii")
+        return (
+            found
+            if found in LINE_BREAKS_AND_TABS
+            else found.encode("unicode_escape").decode("ascii")
+        )
 
     return CONTROL_CHARACTERS.sub(written_out, text)
 
@@ -48,10 +54,15 @@ def html_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str
     if subtitle:
         heading += f" <span style='opacity:.8'>{escape(subtitle)}</span>"
     lines = [
-        f"<tr style='background:none'><th style='{NAME}'>{escape(name)}</th><td style='{TEXT}'>{escape(text)}</td></tr>"
+        f"<tr style='background:none'><th style='{NAME}'>{escape(name)}</th><td "
+        f"style='{TEXT}'>{escape(text)}</td></tr>"
         for name, text in rows
     ]
-    table = f"<table style='border-collapse:collapse;margin:.3em 0 0'>{''.join(lines)}</table>" if rows else ""
+    table = (
+        f"<table style='border-collapse:collapse;margin:.3em 0 0'>{''.join(lines)}</table>"
+        if rows
+        else ""
+    )
     return f"<div class='truvar-card' style='{CARD}'>{heading}{table}</div>"
 
 

@@ -28,7 +28,8 @@
 | `ChangeCancelledError` | a change was cancelled before it was stored |
 | `MissingDependencyError` | an optional library is not installed |
 
-`OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross error.
+`OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross
+error.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class TruvarError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))  # other libraries' messages may contain line breaks
+        super().__init__(
+            " ".join(message.split())
+        )  # other libraries' messages may contain line breaks
 
 
 class InvalidArgumentError(TruvarError):
@@ -110,7 +113,8 @@ class StorageError(TruvarError):
 class UncertainChangeError(StorageError):
     """The connection to a store was lost while a change was stored, so that it may have been stored.
 
-    The same change can be made again: a value for the same suggestion, or with the same key, counts once.
+    The same change can be made again: a value for the same suggestion, or with the same key, counts
+    once.
     """
 
 
@@ -214,4 +218,6 @@ def import_optional(module: str, purpose: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         needed = f"{purpose} needs {module.partition('.')[0]}"
-        raise MissingDependencyError(f'{needed}, which is missing: pip install "truvar[{extra}]" ({error})') from None
+        raise MissingDependencyError(
+            f'{needed}, which is missing: pip install "truvar[{extra}]" ({error})'
+        ) from None

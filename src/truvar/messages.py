@@ -1,8 +1,8 @@
 """Parts of error messages that depend on the caller's interface (Python, the command line, HTTP), and points as text.
 
-The same check can be reached from a Python program, from the command line, and over HTTP, where a web page shows the
-message. The message is written once. Those parts of it that the reader could type are given for each interface, and the
-command line and the service set theirs with `interface`.
+The same check can be reached from a Python program, from the command line, and over HTTP, where a
+web page shows the message. The message is written once. Those parts of it that the reader could
+type are given for each interface, and the command line and the service set theirs with `interface`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a f
 MAX_NAMES = 40  # listed in a message
 SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
 
-# A password may contain anything but white space, even "/" and "@"; the last "@" of the address ends it. If there is
-# none before a "?", the next "@" ends it, as SQLAlchemy takes the "?" for a part of the password.
+# A password may contain anything but white space, even "/" and "@"; the last "@" of the address
+# ends it. If there is none before a "?", the next "@" ends it, as SQLAlchemy takes the "?" for a
+# part of the password.
 _USER_AND_PASSWORD = re.compile(r"(://[^/?#@:\s]*:)(?:[^\s?]*@|[^\s@]*@)")
 _PARAMETER = re.compile(r"([?&])([^=&\s]+)=[^&\s]*")
 
@@ -32,9 +33,12 @@ _interface: ContextVar[Interface] = ContextVar("interface", default="python")
 def mask_passwords(text: str) -> str:
     """Return a URL, or a message with URLs, with stars in the place of every password.
 
-    A password can stand before the host (`user:password@host`) or among the parameters (`?password=...`).
+    A password can stand before the host (`user:password@host`) or among the parameters
+    (`?password=...`).
     """
-    masked = _PARAMETER.sub(_mask_parameter, text)  # first, as a password among the parameters may contain "@"
+    masked = _PARAMETER.sub(
+        _mask_parameter, text
+    )  # first, as a password among the parameters may contain "@"
     return _USER_AND_PASSWORD.sub(r"\1***@", masked)
 
 
@@ -63,7 +67,9 @@ def current_interface() -> Interface:
     return _interface.get()
 
 
-def for_interface(python: str, *, problem: str | None = None, cli: str | None = None, http: str | None = None) -> str:
+def for_interface(
+    python: str, *, problem: str | None = None, cli: str | None = None, http: str | None = None
+) -> str:
     """Return the part of a message that suits the interface of the caller.
 
     Args:
@@ -85,7 +91,8 @@ def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
         known: The names that exist.
 
     Returns:
-        For example "unknown column 'dept'; did you mean 'depth_m'?", or "unknown column 'q'; expected one of x, y".
+        For example "unknown column 'dept'; did you mean 'depth_m'?", or "unknown column 'q';
+        expected one of x, y".
     """
     names = [str(each) for each in known]
     similar = get_close_matches(str(name), names, n=1)
@@ -97,13 +104,15 @@ def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
     return f"unknown {kind} {name!r}; expected one of {listed}"
 
 
-def format_point(point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10) -> str:
+def format_point(
+    point: Mapping[str, Any], *, style: Interface | None = None, digits: int = 10
+) -> str:
     """Return a point as text that the reader of a message can type back.
 
     Args:
         point: The coordinates by column.
-        style: "python" gives `{'x': 0.5, 'y': 2.0}`, "cli" gives `x=0.5 y=2`, quoted for a shell, and "http" gives
-            `x = 0.5, y = 2`. Default: the interface of the caller.
+        style: "python" gives `{'x': 0.5, 'y': 2.0}`, "cli" gives `x=0.5 y=2`, quoted for a shell,
+            and "http" gives `x = 0.5, y = 2`. Default: the interface of the caller.
         digits: Significant digits of the coordinates; "python" always has all of them.
     """
     style = style or _interface.get()
@@ -128,7 +137,8 @@ def format_coordinates(point: Mapping[str, float], *, digits: int = 6) -> str:
 def format_coordinate(value: Any, digits: int = 6) -> str:
     """Return one value of a point as text.
 
-    All digits before the point are kept: an easting of 3500478 is found in the field, one of 3.50048e+06 is not.
+    All digits before the point are kept: an easting of 3500478 is found in the field, one of
+    3.50048e+06 is not.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)

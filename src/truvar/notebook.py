@@ -1,7 +1,7 @@
 """A live map of a study in a notebook, drawn by the JavaScript of the page (`pip install "truvar[notebook]"`).
 
-The page's modules import each other by file, which a widget cannot: its code is one text. `bundle` joins them, each in
-a function of its own, and replaces `api.js` by requests to Python.
+The page's modules import each other by file, which a widget cannot: its code is one text. `bundle`
+joins them, each in a function of its own, and replaces `api.js` by requests to Python.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ STATIC = Path(__file__).parent / "service" / "static"
 ENTRY = "domain-plot.js"  # the module whose `domainPlot` draws a study
 REPLACED = "api.js"  # the module that talks to the server
 IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w.-]+)";\s*$', re.MULTILINE)
-EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function\*?|class|const|let))\s+(\w+)", re.MULTILINE)
+EXPORT = re.compile(
+    r"^export\s+((?:async\s+)?(?:function\*?|class|const|let))\s+(\w+)", re.MULTILINE
+)
 VARIABLES = re.compile(r"^:root(\[data-theme=\"dark\"\])?\s*\{([^}]*)\}", re.MULTILINE)
 THEMES = ("auto", "light", "dark")
 API = """const __api_js = {
@@ -89,8 +91,8 @@ export default { render };
 def live_map(study: BaseStudy, theme: str = "auto") -> Any:
     """Return a widget with the map of a study, its layers and a legend, as the page has them.
 
-    It is a callback too: `study.run(f, callbacks=[live_map])` redraws it after each measurement. Elsewhere `refresh()`
-    redraws it.
+    It is a callback too: `study.run(f, callbacks=[live_map])` redraws it after each measurement.
+    Elsewhere `refresh()` redraws it.
 
     Args:
         study: The study, here or on a server; it is not changed.
@@ -128,10 +130,14 @@ def _add_module(name: str, parts: dict[str, str]) -> None:
     source = (STATIC / name).read_text(encoding="utf-8")
     for _, imported in IMPORT.findall(source):
         _add_module(imported, parts)
-    body = IMPORT.sub(lambda found: f"const {{{_renamed(found[1])}}} = {_variable(found[2])};", source)
+    body = IMPORT.sub(
+        lambda found: f"const {{{_renamed(found[1])}}} = {_variable(found[2])};", source
+    )
     exported = [symbol for _, symbol in EXPORT.findall(source)]
     body = EXPORT.sub(r"\1 \2", body)
-    parts[name] = f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    parts[name] = (
+        f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    )
 
 
 def _variable(name: str) -> str:

@@ -1,7 +1,7 @@
 """Figures of a study: maps, slices, contours, convergence, importance, model check, route, comparison of policies.
 
-Every function returns a matplotlib Figure, or with `backend="plotly"` an interactive one of Plotly, in a light or a
-dark theme. `Study.plot(kind)` calls them by name.
+Every function returns a matplotlib Figure, or with `backend="plotly"` an interactive one of Plotly,
+in a light or a dark theme. `Study.plot(kind)` calls them by name.
 
 Example:
     >>> tv.plot.slices(study, theme="dark").savefig("slices.png")
@@ -39,11 +39,24 @@ __all__ = [
 Theme = Literal["light", "dark"]
 Backend = Literal["matplotlib", "plotly"]
 BACKENDS = ("matplotlib", "plotly")
-KINDS = ("overview", "map", "slices", "contours", "convergence", "importance", "model_check", "route")  # of a study
+KINDS = (
+    "overview",
+    "map",
+    "slices",
+    "contours",
+    "convergence",
+    "importance",
+    "model_check",
+    "route",
+)  # of a study
 
 
 def overview(
-    study: BaseStudy, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+    study: BaseStudy,
+    truth: ArrayLike | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
 ) -> Any:
     """Draw the state of a study: the posterior over its domain, and what was measured against the cost.
 
@@ -57,7 +70,11 @@ def overview(
 
 
 def map(  # the conventional name
-    study: BaseStudy, truth: ArrayLike | None = None, *, theme: Theme = "light", backend: Backend = "matplotlib"
+    study: BaseStudy,
+    truth: ArrayLike | None = None,
+    *,
+    theme: Theme = "light",
+    backend: Backend = "matplotlib",
 ) -> Any:
     """Draw the posterior and the classes over the whole domain: a curve of one column, maps of two.
 
@@ -122,8 +139,8 @@ def convergence(
 ) -> Any:
     """Draw the best value so far, and the expected F1 or regret with its interval, against cost and steps.
 
-    The expected score of earlier moments is computed by a replay of the study, which takes a few seconds; a value that
-    was corrected since counts as corrected. It is the curve of the page.
+    The expected score of earlier moments is computed by a replay of the study, which takes a few
+    seconds; a value that was corrected since counts as corrected. It is the curve of the page.
 
     Args:
         study: The study, which is not changed.
@@ -146,7 +163,9 @@ def importance(study: BaseStudy, *, theme: Theme = "light", backend: Backend = "
     return _draw("importance", theme, backend, study)
 
 
-def model_check(study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+def model_check(
+    study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib"
+) -> Any:
     """Draw every measured value against what the others predict, and the calibration of these predictions.
 
     Args:
@@ -168,14 +187,17 @@ def route(
 
     Args:
         study: The study, which is not changed.
-        columns: One column, which is drawn against the order, or the two of the map; default: the first two.
+        columns: One column, which is drawn against the order, or the two of the map; default: the
+            first two.
         theme: "light" or "dark".
         backend: "matplotlib" or "plotly".
     """
     return _draw("route", theme, backend, study, columns=columns)
 
 
-def comparison(backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+def comparison(
+    backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: Backend = "matplotlib"
+) -> Any:
     """Draw the mean score of each policy of a backtest against the cost spent, with its 95 % interval.
 
     Args:
@@ -207,7 +229,9 @@ def plot_kind(study: BaseStudy, kind: str, **options: Any) -> Any:
         if "unexpected keyword argument" not in str(error):
             raise
         name = str(error).rpartition("argument ")[2].strip("'")
-        raise InvalidArgumentError(f"the figure {kind!r} takes no {name!r}, got one; leave it out") from None
+        raise InvalidArgumentError(
+            f"the figure {kind!r} takes no {name!r}, got one; leave it out"
+        ) from None
 
 
 def _draw(kind: str, theme: str, backend: str, subject: Any, **options: Any) -> Any:

@@ -1,7 +1,7 @@
 """Checks of numbers and arrays that callers give.
 
-Each check returns the value in its checked type, or raises `InvalidArgumentError` with a message of the form
-"name must be ..., got value; remedy".
+Each check returns the value in its checked type, or raises `InvalidArgumentError` with a message of
+the form "name must be ..., got value; remedy".
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ def check_finite(value: Any, name: str) -> float:
             raise TypeError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgumentError(f"{name} must be a number, got {value!r}; give a finite number") from None
+        raise InvalidArgumentError(
+            f"{name} must be a number, got {value!r}; give a finite number"
+        ) from None
     if not np.isfinite(result):
-        raise InvalidArgumentError(f"{name} must be a finite number, got {value!r}; give a finite number")
+        raise InvalidArgumentError(
+            f"{name} must be a finite number, got {value!r}; give a finite number"
+        )
     return result
 
 
@@ -56,7 +60,9 @@ def check_cost(value: Any, name: str) -> float:
     """
     result = check_nonnegative(value, name)
     if result > MAX_COST:
-        raise InvalidArgumentError(f"{name} must be at most {MAX_COST:g}, got {result:g}; use larger units of cost")
+        raise InvalidArgumentError(
+            f"{name} must be at most {MAX_COST:g}, got {result:g}; use larger units of cost"
+        )
     return result
 
 
@@ -73,7 +79,9 @@ def check_positive(value: Any, name: str, example: str = "") -> float:
     """
     result = check_finite(value, name)
     if not result > 0:
-        remedy = f"give a positive number such as {example}" if example else "give a positive number"
+        remedy = (
+            f"give a positive number such as {example}" if example else "give a positive number"
+        )
         raise InvalidArgumentError(f"{name} must be > 0, got {value}; {remedy}")
     return result
 
@@ -91,7 +99,9 @@ def check_fraction(value: Any, name: str, example: str = "0.1") -> float:
     """
     result = check_finite(value, name)
     if not 0 < result < 1:
-        raise InvalidArgumentError(f"{name} must lie between 0 and 1, got {value}; give a number such as {example}")
+        raise InvalidArgumentError(
+            f"{name} must lie between 0 and 1, got {value}; give a number such as {example}"
+        )
     return result
 
 
@@ -101,7 +111,11 @@ def check_integer(value: Any, name: str, minimum: int) -> int:
     Raises:
         InvalidArgumentError: If it is not such an integer.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < minimum:
+    if (
+        isinstance(value, (bool, np.bool_))
+        or not isinstance(value, (int, np.integer))
+        or value < minimum
+    ):
         raise InvalidArgumentError(
             f"{name} must be a whole number >= {minimum}, got {value!r}; give one such as {minimum}"
         )
@@ -116,13 +130,14 @@ def check_names(names: Iterable[Any], kind: str) -> None:
         kind: What they are names of, such as "column".
 
     Raises:
-        InvalidArgumentError: If one of them has control characters, which a terminal obeys, or characters that change
-            the direction of text.
+        InvalidArgumentError: If one of them has control characters, which a terminal obeys, or
+            characters that change the direction of text.
     """
     for name in names:
         if has_control_characters(str(name)):
             raise InvalidArgumentError(
-                f"the name of a {kind} must have no line breaks, other control characters or changes of the direction "
+                f"the name of a {kind} must have no line breaks, other control characters or "
+                "changes of the direction "
                 f"of text, got {str(name)!a}; rename it"
             )
 
@@ -148,7 +163,9 @@ def check_at_least(value: float, minimum: float, name: str) -> None:
     except TypeError:
         valid = False
     if not valid:
-        raise InvalidArgumentError(f"{name} must be >= {minimum:g}, got {value!r}; give {minimum:g} or more")
+        raise InvalidArgumentError(
+            f"{name} must be >= {minimum:g}, got {value!r}; give {minimum:g} or more"
+        )
 
 
 def check_array(value: Any, name: str) -> Array:
@@ -161,7 +178,8 @@ def check_array(value: Any, name: str) -> Array:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise InvalidArgumentError(
-            f"{name} must be a number, a column name, an array of numbers or a function, got {value!r}; give one of "
+            f"{name} must be a number, a column name, an array of numbers or a function, got "
+            f"{value!r}; give one of "
             "them"
         ) from None
 
@@ -170,7 +188,8 @@ def check_finite_array(value: Any, name: str, count: int) -> Array:
     """Return `value` as (count,) finite floats; a single number is repeated.
 
     Raises:
-        InvalidArgumentError: If the shape is wrong or an entry is not finite; names the first such row.
+        InvalidArgumentError: If the shape is wrong or an entry is not finite; names the first such
+            row.
     """
     array = _check_shape(value, name, count)
     bad = ~np.isfinite(array)
@@ -178,7 +197,9 @@ def check_finite_array(value: Any, name: str, count: int) -> Array:
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
         first = np.atleast_1d(array)[row]
         location = f" (row {row})" if array.ndim else ""
-        raise InvalidArgumentError(f"{name} must be finite, got {first}{location}; give a finite number there")
+        raise InvalidArgumentError(
+            f"{name} must be finite, got {first}{location}; give a finite number there"
+        )
     return np.broadcast_to(array, (count,)).astype(float)
 
 
@@ -186,7 +207,8 @@ def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
     """Return `value` as (count,) finite floats of at least 0; a single number is repeated.
 
     Raises:
-        InvalidArgumentError: If the shape is wrong or an entry is negative or not finite; names the first such row.
+        InvalidArgumentError: If the shape is wrong or an entry is negative or not finite; names the
+            first such row.
     """
     array = _check_shape(value, name, count)
     bad = ~(np.isfinite(array) & (array >= 0))
@@ -194,7 +216,9 @@ def check_nonnegative_array(value: Any, name: str, count: int) -> Array:
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
         first = np.atleast_1d(array)[row]
         location = f" (row {row})" if array.ndim else ""
-        raise InvalidArgumentError(f"{name} must be finite and >= 0, got {first}{location}; give 0 or more there")
+        raise InvalidArgumentError(
+            f"{name} must be finite and >= 0, got {first}{location}; give 0 or more there"
+        )
     return np.broadcast_to(array, (count,)).astype(float)
 
 
@@ -213,7 +237,8 @@ def check_truth(truth: Any, count: int) -> Array:
     """Return the true values on a domain as (count,) finite floats.
 
     Raises:
-        InvalidArgumentError: If they are not numbers, or too few or many, or not finite; names the first such row.
+        InvalidArgumentError: If they are not numbers, or too few or many, or not finite; names the
+            first such row.
     """
     try:
         values = np.asarray(truth, dtype=float)
@@ -228,7 +253,9 @@ def check_truth(truth: Any, count: int) -> Array:
         )
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise InvalidArgumentError(f"truth must hold finite numbers, got {values[row]} at index {row}; fix that value")
+        raise InvalidArgumentError(
+            f"truth must hold finite numbers, got {values[row]} at index {row}; fix that value"
+        )
     return values
 
 
@@ -247,6 +274,7 @@ def check_callable(function: Any, name: str, *arguments: str) -> None:
     except TypeError as error:
         plural = "s" * (len(arguments) > 1)
         raise InvalidArgumentError(
-            f"{name} as a function is called as {name}({', '.join(arguments)}), got one that cannot be ({error}); "
+            f"{name} as a function is called as {name}({', '.join(arguments)}), got one that "
+            f"cannot be ({error}); "
             f"write it with {len(arguments)} argument{plural}"
         ) from None

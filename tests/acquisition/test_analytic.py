@@ -1,7 +1,9 @@
-"""EI, PI, GP-UCB, GP-UCB-PE, GCHK, straddle, maximum variance and random, each held to its own paper.
+"""EI, PI, GP-UCB, GP-UCB-PE, GCHK, straddle, maximum variance and random, each held to its own
+paper.
 
-The expected values come from loops over the points, with `inv` for the posterior and the definitions of the papers,
-or from sampling. A statistical test is seeded and says how often it would fail by chance.
+The expected values come from loops over the points, with `inv` for the posterior and the
+definitions of the papers, or from sampling. A statistical test is seeded and says how often it
+would fail by chance.
 """
 
 from math import erf, exp, log, pi, sqrt
@@ -19,21 +21,32 @@ X = np.linspace(0, 1, N)
 
 
 def posterior(measured, values, noise, n_observed=None, mean=0.3):
-    """Mean and standard deviation on the domain; only the first `told` of the measurements have a value."""
+    """Mean and standard deviation on the domain; only the first `told` of the measurements have
+    a value."""
     x = X[list(measured)][:, None]
     y = np.asarray(values, dtype=float)
     n_observed = len(y) if n_observed is None else n_observed
     across = KERNEL(X[:, None], x)
     inverse = np.linalg.inv(KERNEL(x) + noise * np.eye(len(x)))
-    variance = np.array([KERNEL.diag(X[[i]][:, None])[0] - across[i] @ inverse @ across[i] for i in range(N)])
+    variance = np.array(
+        [KERNEL.diag(X[[i]][:, None])[0] - across[i] @ inverse @ across[i] for i in range(N)]
+    )
     inverse = np.linalg.inv(KERNEL(x[:n_observed]) + noise * np.eye(n_observed))
-    means = np.array([mean + across[i, :n_observed] @ inverse @ (y[:n_observed] - mean) for i in range(N)])
+    means = np.array(
+        [mean + across[i, :n_observed] @ inverse @ (y[:n_observed] - mean) for i in range(N)]
+    )
     return means, np.sqrt(np.maximum(variance, 0))
 
 
 def study(policy, goal, measured=(3, 11, 20), noise=1e-2, **options):
     made = tv.Study(
-        tv.Domain.grid(x=X), goal, kernel=KERNEL, mean=0.3, noise=noise, policy=policy, **{"seed": 3, **options}
+        tv.Domain.grid(x=X),
+        goal,
+        kernel=KERNEL,
+        mean=0.3,
+        noise=noise,
+        policy=policy,
+        **{"seed": 3, **options},
     )
     for index in measured:
         made.tell({"x": X[index]}, f({"x": X[index]}))
@@ -44,12 +57,16 @@ def values(measured):
     return [f({"x": X[i]}) for i in measured]
 
 
-# -- optima ------------------------------------------------------------------------------------------------------------
+# -- optima
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("goal", "sign"), [(tv.Maximize(), 1), (tv.Minimize(), -1)], ids=["maximum", "minimum"])
+@pytest.mark.parametrize(
+    ("goal", "sign"), [(tv.Maximize(), 1), (tv.Minimize(), -1)], ids=["maximum", "minimum"]
+)
 def test_ei_and_pi_are_the_mean_and_the_chance_of_improvement_over_samples(goal, sign):
-    """25 points, two statistics, tolerance of five standard errors: fails by chance once in 30,000 seeds."""
+    """25 points, two statistics, tolerance of five standard errors: fails by chance once in
+    30,000 seeds."""
     measured = (3, 11, 20)
     mean, sd = posterior(measured, values(measured), 1e-2)
     best = max(sign * y for y in values(measured))
@@ -68,7 +85,9 @@ def test_a_margin_of_prior_standard_deviations_raises_the_bar():
     chance = np.array([0.5 * (1 + erf(v / sqrt(2))) for v in z])
     density = np.array([exp(-0.5 * v * v) / sqrt(2 * pi) for v in z])
     assert study(tv.PI(margin=0.2), tv.Maximize()).gains() == pytest.approx(chance, abs=1e-12)
-    assert study(tv.EI(margin=0.2), tv.Maximize()).gains() == pytest.approx(sd * (z * chance + density), abs=1e-12)
+    assert study(tv.EI(margin=0.2), tv.Maximize()).gains() == pytest.approx(
+        sd * (z * chance + density), abs=1e-12
+    )
 
 
 def test_where_nothing_is_known_the_prior_mean_is_to_be_beaten():
@@ -78,7 +97,15 @@ def test_where_nothing_is_known_the_prior_mean_is_to_be_beaten():
 @pytest.mark.parametrize("name", ["ei", "pi", "ucb", "mes", "es", "pes", "mrs"])
 def test_to_minimise_is_to_maximise_the_negative(name):
     low = study(name, tv.Minimize())
-    high = tv.Study(tv.Domain.grid(x=X), tv.Maximize(), kernel=KERNEL, mean=-0.3, noise=1e-2, policy=name, seed=3)
+    high = tv.Study(
+        tv.Domain.grid(x=X),
+        tv.Maximize(),
+        kernel=KERNEL,
+        mean=-0.3,
+        noise=1e-2,
+        policy=name,
+        seed=3,
+    )
     for index in (3, 11, 20):
         high.tell({"x": X[index]}, -f({"x": X[index]}))
     assert low.gains() == pytest.approx(high.gains(), rel=1e-9, abs=1e-12)
@@ -98,19 +125,30 @@ def test_ucb_takes_another_beta_as_a_number_or_a_function():
     assert study(grown, tv.Maximize()).gains() == pytest.approx(mean + sqrt(4 * N) * sd)
 
 
-@pytest.mark.parametrize("name", ["truvar", "ei", "pi", "ucb", "ucbpe", "es", "pes", "mrs", "mes", "bamsoo"])
+@pytest.mark.parametrize(
+    "name", ["truvar", "ei", "pi", "ucb", "ucbpe", "es", "pes", "mrs", "mes", "bamsoo"]
+)
 def test_no_rule_keeps_measuring_the_best_point_found_instead_of_looking_for_the_optimum(name):
-    """50 points, four hills, noise of a thousandth of the prior's standard deviation, 30 measurements."""
+    """50 points, four hills, noise of a thousandth of the prior's standard deviation, 30
+    measurements."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 50))
     hills = np.sin(25 * domain.points[:, 0]) + domain.points[:, 0]
     study = tv.Study(
-        domain, tv.Maximize(), kernel=Matern(0.08, nu=2.5), mean=0.0, noise=1e-6, policy=name, start=3, seed=2
+        domain,
+        tv.Maximize(),
+        kernel=Matern(0.08, nu=2.5),
+        mean=0.0,
+        noise=1e-6,
+        policy=name,
+        start=3,
+        seed=2,
     )
     result = study.run(lambda point: hills[domain.locate(point)[0]], steps=30)
     assert result.regret(hills) == 0.0
 
 
-# -- GP-UCB-PE ---------------------------------------------------------------------------------------------------------
+# -- GP-UCB-PE
+# --------------------------------------------------------------------------------------------------
 
 
 def beta_at(t):
@@ -129,7 +167,9 @@ def test_a_batch_of_gp_ucb_pe_is_ucb_then_the_widest_points_of_the_relevant_regi
     batch = [suggestion.index for suggestion in running.ask(4)]
     assert batch[0] == int(np.argmax(mean + sqrt(now) * sd))
     for k in range(1, 4):
-        _, narrowed = posterior(measured + batch[:k], values(measured), 1e-3, n_observed=len(measured))
+        _, narrowed = posterior(
+            measured + batch[:k], values(measured), 1e-3, n_observed=len(measured)
+        )
         assert batch[k] == max(region, key=lambda i, narrowed=narrowed: narrowed[i])
 
     gains = study(tv.UCBPE(divisor=4.0), tv.Maximize(), measured=measured, noise=1e-3)
@@ -148,11 +188,13 @@ def test_gp_ucb_pe_returns_to_ucb_when_a_value_moves_the_leader_though_others_ar
     assert running.ask().index == leader
 
 
-# -- level sets --------------------------------------------------------------------------------------------------------
+# -- level sets
+# --------------------------------------------------------------------------------------------------
 
 
 class Lse:
-    """Algorithm 1 of Gotovos et al. (2013), and its variant for an implicit threshold, over sets of indices."""
+    """Algorithm 1 of Gotovos et al. (2013), and its variant for an implicit threshold, over sets
+    of indices."""
 
     def __init__(self, noise, h=None, fraction=None, epsilon=0.0):
         self.noise = noise
@@ -238,7 +280,10 @@ def test_the_intervals_of_gchk_never_widen_and_those_of_other_rules_may():
             suggestion = running.ask()
             running.tell(suggestion, f(suggestion.point) + sqrt(0.3) * rng.standard_normal())
             after = running.result()
-            wider |= bool((after.lower < before.lower - 1e-12).any() or (after.upper > before.upper + 1e-12).any())
+            wider |= bool(
+                (after.lower < before.lower - 1e-12).any()
+                or (after.upper > before.upper + 1e-12).any()
+            )
             before = after
         return wider
 
@@ -247,7 +292,9 @@ def test_the_intervals_of_gchk_never_widen_and_those_of_other_rules_may():
 
 
 def test_intervals_of_a_model_that_is_being_learned_are_not_intersected():
-    running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(100.4), kernel=KERNEL, noise=1e-4, policy="gchk")
+    running = tv.Study(
+        tv.Domain.grid(x=X), tv.LevelSet(100.4), kernel=KERNEL, noise=1e-4, policy="gchk"
+    )
     for index in (3, 11, 20):
         running.tell({"x": X[index]}, 100 + f({"x": X[index]}))
     mean = running.result().mean
@@ -271,7 +318,8 @@ def test_straddle_prefers_wide_points_near_the_threshold(goal):
     assert study(tv.Straddle(width=3.0), goal).gains() == pytest.approx(3 * sd - np.abs(mean - h))
 
 
-# -- either ------------------------------------------------------------------------------------------------------------
+# -- either
+# --------------------------------------------------------------------------------------------------
 
 
 def test_maximum_variance_is_the_standard_deviation():
@@ -281,7 +329,9 @@ def test_maximum_variance_is_the_standard_deviation():
 
 def test_random_takes_every_point_as_often_as_any_other():
     """500 choices among 25 points; the chi-square statistic passes 51 once in 1000 seeds."""
-    chosen = [study("random", tv.Maximize(), measured=(), seed=seed).ask().index for seed in range(500)]
+    chosen = [
+        study("random", tv.Maximize(), measured=(), seed=seed).ask().index for seed in range(500)
+    ]
     counts = np.bincount(chosen, minlength=N)
     assert ((counts - 20) ** 2 / 20).sum() < 51.2
 
@@ -303,7 +353,9 @@ def test_per_cost_divides_the_score(name):
     goal = tv.LevelSet(0.4) if name == "gchk" else tv.Maximize()
     cost = 1 + 9 * X
     running = study(
-        {"ei": tv.EI, "pi": tv.PI, "gchk": tv.GCHK, "variance": tv.Variance, "random": tv.Random}[name](per_cost=True),
+        {"ei": tv.EI, "pi": tv.PI, "gchk": tv.GCHK, "variance": tv.Variance, "random": tv.Random}[
+            name
+        ](per_cost=True),
         goal,
         cost=cost,
     )
@@ -315,18 +367,31 @@ def test_per_cost_divides_the_score(name):
 
 def test_baselines_ignore_the_cost_without_per_cost():
     for name in ("ei", "ucb", "variance"):
-        assert study(name, tv.Maximize(), cost=1 + 9 * X).ask().index == study(name, tv.Maximize()).ask().index
+        assert (
+            study(name, tv.Maximize(), cost=1 + 9 * X).ask().index
+            == study(name, tv.Maximize()).ask().index
+        )
 
 
 def test_in_a_box_ei_finds_the_best_point_between_the_representers():
     box = tv.Study(
-        tv.Domain.box(x=(0, 1), representers=12), tv.Maximize(), kernel=KERNEL, mean=0.3, noise=1e-6, policy="ei"
+        tv.Domain.box(x=(0, 1), representers=12),
+        tv.Maximize(),
+        kernel=KERNEL,
+        mean=0.3,
+        noise=1e-6,
+        policy="ei",
     )
     for x in (0.1, 0.45, 0.8):
         box.tell({"x": x}, f({"x": x}))
     suggestion = box.ask()
     fine = tv.Study(
-        tv.Domain.grid(x=np.linspace(0, 1, 2001)), tv.Maximize(), kernel=KERNEL, mean=0.3, noise=1e-6, policy="ei"
+        tv.Domain.grid(x=np.linspace(0, 1, 2001)),
+        tv.Maximize(),
+        kernel=KERNEL,
+        mean=0.3,
+        noise=1e-6,
+        policy="ei",
     )
     for x in (0.1, 0.45, 0.8):
         fine.tell({"x": x}, f({"x": x}))
@@ -335,7 +400,9 @@ def test_in_a_box_ei_finds_the_best_point_between_the_representers():
 
 
 def test_gchk_goes_on_under_a_kernel_that_is_not_yet_learned():
-    running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(10.3), kernel="matern52", noise=1e-4, policy="gchk")
+    running = tv.Study(
+        tv.Domain.grid(x=X), tv.LevelSet(10.3), kernel="matern52", noise=1e-4, policy="gchk"
+    )
     for _ in range(6):
         suggestion = running.ask()
         running.tell(suggestion, 10 + f(suggestion.point))

@@ -1,4 +1,5 @@
-"""BaMSOO finds optima in few evaluations, is SOO when the model knows nothing, and measures no hopeless cell."""
+"""BaMSOO finds optima in few evaluations, is SOO when the model knows nothing, and measures no
+hopeless cell."""
 
 from math import log, pi, sqrt
 
@@ -15,12 +16,18 @@ CUBE = tv.Domain.box(x=(0, 1), y=(0, 1), z=(0, 1), representers=128)
 def branin(point):
     x = point["x"]
     y = point["y"]
-    return (y - 5.1 / (4 * pi**2) * x * x + 5 / pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * pi)) * np.cos(x) + 10
+    return (
+        (y - 5.1 / (4 * pi**2) * x * x + 5 / pi * x - 6) ** 2
+        + 10 * (1 - 1 / (8 * pi)) * np.cos(x)
+        + 10
+    )
 
 
 def hartmann3(point):
     rates = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
-    places = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+    places = 1e-4 * np.array(
+        [[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]
+    )
     x = np.array([point["x"], point["y"], point["z"]])
     return -float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-(rates * (x - places) ** 2).sum(axis=1)))
 
@@ -42,7 +49,9 @@ def evaluations(function, optimum, study, most):
         pytest.param(ConstantKernel(1e4) * RBF([4, 8]), id="smooth"),
         pytest.param(tv.Learned("matern52", every=5), id="learned"),
         pytest.param(ConstantKernel(1e5) * RBF([4, 4]), id="other scales", marks=pytest.mark.slow),
-        pytest.param(ConstantKernel(1e4) * Matern([5, 10], nu=2.5), id="rough", marks=pytest.mark.slow),
+        pytest.param(
+            ConstantKernel(1e4) * Matern([5, 10], nu=2.5), id="rough", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_branin_is_minimised_within_100_evaluations(kernel):
@@ -64,7 +73,8 @@ def test_hartmann_3_is_minimised_within_150_evaluations(kernel):
 
 
 def soo(function, count):
-    """Simultaneous optimistic optimisation (Munos 2011) on the unit square, thirds along the longer side: the points in
+    """Simultaneous optimistic optimisation (Munos 2011) on the unit square, thirds along the longer
+    side: the points in
     the order of their evaluation."""
     seen = {}
 
@@ -118,12 +128,21 @@ def test_with_a_model_that_excludes_nothing_it_is_soo():
 
 
 def test_a_cell_is_measured_only_if_its_upper_bound_reaches_the_best_value():
-    study = tv.Study(BOX, tv.Minimize(), kernel=ConstantKernel(1e4) * RBF([4, 8]), mean=0.0, noise=0.0, policy="bamsoo")
+    study = tv.Study(
+        BOX,
+        tv.Minimize(),
+        kernel=ConstantKernel(1e4) * RBF([4, 8]),
+        mean=0.0,
+        noise=0.0,
+        policy="bamsoo",
+    )
     spared = 0
     for _ in range(25):
         suggestion = study.ask()
         posterior = study._learner.posterior
-        mean, variance = posterior.predict(np.array([[suggestion.point["x"], suggestion.point["y"]]]))
+        mean, variance = posterior.predict(
+            np.array([[suggestion.point["x"], suggestion.point["y"]]])
+        )
         if study.steps:
             n = 10_000  # cells at most
             reach = -mean[0] + sqrt(2 * log(pi**2 * n**2 / (6 * 0.05)) * variance[0])
@@ -160,7 +179,12 @@ def test_in_a_finite_domain_every_point_is_measured_at_most_once_until_none_is_l
 def test_a_batch_goes_on_as_if_the_posterior_mean_had_been_measured():
     def made():
         return tv.Study(
-            BOX, tv.Minimize(), kernel=ConstantKernel(1e4) * RBF([4, 8]), mean=0.0, noise=0.0, policy="bamsoo"
+            BOX,
+            tv.Minimize(),
+            kernel=ConstantKernel(1e4) * RBF([4, 8]),
+            mean=0.0,
+            noise=0.0,
+            policy="bamsoo",
         )
 
     waiting = made()
@@ -174,7 +198,14 @@ def test_a_batch_goes_on_as_if_the_posterior_mean_had_been_measured():
 
 
 def test_the_tree_follows_from_what_was_told_alone():
-    first = tv.Study(BOX, tv.Minimize(), kernel=ConstantKernel(1e4) * RBF([4, 8]), mean=0.0, noise=0.0, policy="bamsoo")
+    first = tv.Study(
+        BOX,
+        tv.Minimize(),
+        kernel=ConstantKernel(1e4) * RBF([4, 8]),
+        mean=0.0,
+        noise=0.0,
+        policy="bamsoo",
+    )
     first.run(branin, steps=20)
     second = tv.Study(BOX, tv.Minimize(), kernel=first.kernel, mean=0.0, noise=0.0, policy="bamsoo")
     for x, y in reversed(first.measurements[["x", "y"]].to_numpy().tolist()):

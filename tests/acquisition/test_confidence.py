@@ -1,4 +1,5 @@
-"""Confidence: the schedules of beta against formulas by hand, Theorem 3.1 against brute force, and the epochs."""
+"""Confidence: the schedules of beta against formulas by hand, Theorem 3.1 against brute force,
+and the epochs."""
 
 from __future__ import annotations
 
@@ -52,12 +53,15 @@ class Spy:
         return self.said[-1]
 
 
-def a_study(domain: tv.Domain = LINE, goal: Any = None, policy: Any = "truvar", **settings: Any) -> tv.Study:
+def a_study(
+    domain: tv.Domain = LINE, goal: Any = None, policy: Any = "truvar", **settings: Any
+) -> tv.Study:
     known = {"kernel": RBF(0.2), "mean": 0.0, "noise": 0.01, **settings}
     return tv.Study(domain, goal or tv.LevelSet(0.5), policy=policy, **known)
 
 
-# -- the schedules by hand ---------------------------------------------------------------------------------------------
+# -- the schedules by hand
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("points", "t"), [(2, 1), (10, 1), (2500, 1), (2500, 40)])
@@ -79,18 +83,24 @@ def test_log_beta_is_positive_on_a_domain_of_one_point() -> None:
 
 
 def test_constant_beta_is_the_same_whenever_it_is_asked() -> None:
-    assert {tv.ConstantBeta(9.0)(a_start(t=t, eta=eta)) for t in (1, 50) for eta in (1.0, 1e-3)} == {9.0}
+    assert {
+        tv.ConstantBeta(9.0)(a_start(t=t, eta=eta)) for t in (1, 50) for eta in (1.0, 1e-3)
+    } == {9.0}
 
 
 @pytest.mark.parametrize(("t", "horizon"), [(1, 10), (10, 10), (11, 20), (35, 40)])
-def test_rkhs_beta_is_that_of_srinivas_et_al_at_a_horizon_that_covers_t(t: int, horizon: int) -> None:
+def test_rkhs_beta_is_that_of_srinivas_et_al_at_a_horizon_that_covers_t(
+    t: int, horizon: int
+) -> None:
     asked: list[int] = []
 
     def information(steps: int) -> float:
         asked.append(steps)
         return 0.3 * steps
 
-    beta = tv.RKHSBeta(norm=3.0, delta=0.05, horizon=10)(a_start(t=t, information_bound=information))
+    beta = tv.RKHSBeta(norm=3.0, delta=0.05, horizon=10)(
+        a_start(t=t, information_bound=information)
+    )
     assert beta == pytest.approx(2 * 3.0**2 + 300 * (0.3 * horizon) * log(horizon / 0.05) ** 3)
     assert asked == [horizon]
 
@@ -101,13 +111,18 @@ def test_bounds_are_root_beta_standard_deviations_wide() -> None:
     assert upper.tolist() == [7.0, -2.0]
 
 
-# -- what a schedule is shown ------------------------------------------------------------------------------------------
+# -- what a schedule is shown
+# ------------------------------------------------------------------------------------------
 
 
 def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     spy = Spy(tv.ConstantBeta(4.0))
     levels = tv.NoiseLevels([1e-6, 0.1], [5.0, 2.0])
-    study = a_study(noise=levels, cost=np.linspace(1, 2, 10), policy=tv.TruVaR(beta=spy, slack=0.2, r=0.5, eta=2.0))
+    study = a_study(
+        noise=levels,
+        cost=np.linspace(1, 2, 10),
+        policy=tv.TruVaR(beta=spy, slack=0.2, r=0.5, eta=2.0),
+    )
     first = spy.seen[0]
     assert (first.t, first.eta, first.slack) == (1, 2.0, 0.2)
     assert (first.n_points, first.n_actions, first.n_targets) == (10, 20, 10)
@@ -123,7 +138,8 @@ def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     assert start.eta == spy.seen[seen - 1].eta * 0.5
 
 
-# -- brute force -------------------------------------------------------------------------------------------------------
+# -- brute force
+# --------------------------------------------------------------------------------------------------
 
 
 def multisets(actions: int, largest: int) -> Iterator[tuple[int, ...]]:
@@ -131,7 +147,9 @@ def multisets(actions: int, largest: int) -> Iterator[tuple[int, ...]]:
         yield from combinations_with_replacement(range(actions), size)
 
 
-def variance_after(kernel: Any, points: np.ndarray, places: list[int], noise: list[float]) -> np.ndarray:
+def variance_after(
+    kernel: Any, points: np.ndarray, places: list[int], noise: list[float]
+) -> np.ndarray:
     """Eq. (2), by inversion."""
     prior = kernel(points)
     if not places:
@@ -142,9 +160,15 @@ def variance_after(kernel: Any, points: np.ndarray, places: list[int], noise: li
 
 
 def exact_cover(
-    kernel: Any, points: np.ndarray, noise: np.ndarray, cost: np.ndarray, xi: float, observed: list[tuple[int, float]]
+    kernel: Any,
+    points: np.ndarray,
+    noise: np.ndarray,
+    cost: np.ndarray,
+    xi: float,
+    observed: list[tuple[int, float]],
 ) -> float:
-    """C*: the least cost of measurements, after those told, that bring every standard deviation down to xi."""
+    """C*: the least cost of measurements, after those told, that bring every standard deviation
+    down to xi."""
     n, levels = noise.shape
     cheapest = np.inf
     for chosen in multisets(n * levels, 9 if levels == 1 else 6):
@@ -163,7 +187,11 @@ COVERS: dict[str, dict[str, Any]] = {
     "even": {"kernel": RBF(0.5), "noise": 0.01},
     "uneven noise": {"kernel": RBF(0.5), "noise": np.array([0.2, 0.01, 0.1, 0.002])},
     "uneven cost": {"kernel": RBF(0.5), "noise": 0.02, "cost": np.array([1.0, 7.0, 2.0, 0.5])},
-    "both": {"kernel": Matern(0.6, nu=1.5), "noise": np.array([0.2, 0.01, 0.1, 0.002]), "cost": [1.0, 7.0, 2.0, 3.0]},
+    "both": {
+        "kernel": Matern(0.6, nu=1.5),
+        "noise": np.array([0.2, 0.01, 0.1, 0.002]),
+        "cost": [1.0, 7.0, 2.0, 3.0],
+    },
     "other units": {"kernel": ConstantKernel(25.0) * RBF(0.5), "noise": 0.25},
     "levels": {"kernel": RBF(0.8), "noise": tv.NoiseLevels([1e-3, 0.1], [4.0, 1.0])},
     "hardly related": {"kernel": RBF(0.05), "noise": 0.01},
@@ -172,14 +200,19 @@ COVERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", COVERS)
 @pytest.mark.parametrize("observed", [[], [0, 1, 2, 3]], ids=["at the start", "on the way"])
-def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, observed: list[int]) -> None:
+def test_the_cover_bound_is_never_below_the_exact_least_cost(
+    name: str, observed: list[int]
+) -> None:
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.55, 1.0])
     spy = Spy(tv.ConstantBeta(4.0))
     study = a_study(domain, tv.LevelSet(0.0), tv.TruVaR(beta=spy, r=0.9, eta=50.0), **COVERS[name])
     for index in observed:
         study.tell(domain.point(index), 0.0, level=1 if name == "levels" else None)
     start = spy.seen[-1]
-    assert (start.n_targets, start.t) == (4, len(observed) + 1)  # 0 told at a threshold of 0: all points stay open
+    assert (start.n_targets, start.t) == (
+        4,
+        len(observed) + 1,
+    )  # 0 told at a threshold of 0: all points stay open
     kernel = COVERS[name]["kernel"]
     candidates = study.candidates()
     known = [(i, float(candidates.noise[i, -1])) for i in observed]
@@ -189,7 +222,9 @@ def test_the_cover_bound_is_never_below_the_exact_least_cost(name: str, observed
         xi = share * widest
         exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, known)
         bound = start.cover_cost(xi / scale)  # in prior standard deviations, as eta
-        singly = (candidates.cost * np.maximum(1, np.ceil(candidates.noise / xi**2))).min(axis=1).sum()
+        singly = (
+            (candidates.cost * np.maximum(1, np.ceil(candidates.noise / xi**2))).min(axis=1).sum()
+        )
         assert exact - 1e-9 <= bound <= 2 * singly  # and not absurdly above
     assert start.cover_cost(1.01 * widest / scale) == 0.0  # already there
 
@@ -205,7 +240,8 @@ def test_the_information_bound_is_never_below_the_exact_gamma(length: float, noi
     noises = np.broadcast_to(noise, 4)
     for steps in range(1, 6):
         exact = max(
-            0.5 * np.linalg.slogdet(np.eye(steps) + prior[np.ix_(s, s)] / noises[list(s)][:, None])[1]
+            0.5
+            * np.linalg.slogdet(np.eye(steps) + prior[np.ix_(s, s)] / noises[list(s)][:, None])[1]
             for s in combinations_with_replacement(range(4), steps)
         )
         bound = spy.seen[0].information_bound(steps)
@@ -213,13 +249,17 @@ def test_the_information_bound_is_never_below_the_exact_gamma(length: float, noi
         assert bound <= exact / (1 - 1 / e) + 1e-9
 
 
-# -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
+# -- Theorem 3.1
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["even", "uneven noise", "uneven cost", "both", "other units"])
 @pytest.mark.parametrize("delta", [0.3, 0.01])
-def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cover(name: str, delta: float) -> None:
-    """C_(i) >= C* log(|M| beta / (slack eta)^2) + c_max, beta >= 2 log(|D| (sum of C)^2 pi^2 / (6 delta c_min^2))."""
+def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cover(
+    name: str, delta: float
+) -> None:
+    """C_(i) >= C* log(|M| beta / (slack eta)^2) + c_max, beta >= 2 log(|D| (sum of C)^2 pi^2 /
+    (6 delta c_min^2))."""
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.55, 1.0])
     spy = Spy(tv.TheoremBeta(delta))
     slack = 0.2
@@ -234,15 +274,23 @@ def test_the_theorems_beta_satisfies_both_of_its_inequalities_with_the_exact_cov
         while checked < len(spy.seen):
             start = spy.seen[checked]
             beta = spy.said[checked]
-            total = start.min_cost * sqrt(6 * delta * np.exp(beta / 2) / (4 * pi**2))  # (beta_i) with equality
-            epoch = total - start.spent  # C_(i); what was spent is at most the sum of the earlier ones
+            total = start.min_cost * sqrt(
+                6 * delta * np.exp(beta / 2) / (4 * pi**2)
+            )  # (beta_i) with equality
+            epoch = (
+                total - start.spent
+            )  # C_(i); what was spent is at most the sum of the earlier ones
             xi = start.eta / sqrt(beta) * scale
-            exact = exact_cover(kernel, domain.points, candidates.noise, candidates.cost, xi, observed)
+            exact = exact_cover(
+                kernel, domain.points, candidates.noise, candidates.cost, xi, observed
+            )
             assert start.n_targets == 4
             assert exact <= start.cover_cost(start.eta / sqrt(beta)) + 1e-9
             assert (
                 epoch
-                >= exact * max(0.0, log(start.n_targets * beta / (slack * start.eta) ** 2)) + start.max_cost - 1e-9
+                >= exact * max(0.0, log(start.n_targets * beta / (slack * start.eta) ** 2))
+                + start.max_cost
+                - 1e-9
             )
             checked += 1
         suggestion = study.ask()
@@ -262,7 +310,8 @@ def test_the_theorems_beta_grows_as_delta_shrinks_and_as_cost_is_spent() -> None
 
 
 def test_the_theorems_bounds_hold_on_draws_from_the_prior() -> None:
-    """12 draws, delta = 0.2, all points at all times: more than 7 failures have a probability below 0.1 % if the
+    """12 draws, delta = 0.2, all points at all times: more than 7 failures have a probability below
+    0.1 % if the
     theorem holds. Its beta is so large that none is expected. Seeded."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 8))
     kernel = Matern(0.3, nu=2.5)
@@ -281,12 +330,15 @@ def test_the_theorems_bounds_hold_on_draws_from_the_prior() -> None:
                 break
             study.tell(suggestion, f[suggestion.index] + sqrt(0.05) * rng.standard_normal())
             result = study.result()
-            held &= bool(((result.lower <= f) & (f <= result.upper)).all() and result.potential[np.argmax(f)])
+            held &= bool(
+                ((result.lower <= f) & (f <= result.upper)).all() and result.potential[np.argmax(f)]
+            )
         broken += not held
     assert broken <= 7
 
 
-# -- epochs ------------------------------------------------------------------------------------------------------------
+# -- epochs
+# --------------------------------------------------------------------------------------------------
 
 
 def starts(eta: float) -> EpochStart:
@@ -294,7 +346,9 @@ def starts(eta: float) -> EpochStart:
 
 
 def test_the_first_epoch_has_the_first_target_and_starts_with_the_first_choice() -> None:
-    assert Confidence(tv.ConstantBeta(4.0), eta=0.7).first(lambda eta: a_start(eta=eta)) == Epoch(1, 0.7, 4.0, 1)
+    assert Confidence(tv.ConstantBeta(4.0), eta=0.7).first(lambda eta: a_start(eta=eta)) == Epoch(
+        1, 0.7, 4.0, 1
+    )
     assert a_study().epoch.start == 1
 
 
@@ -303,7 +357,9 @@ def test_the_truncation_is_eta_squared_over_beta() -> None:
 
 
 @pytest.mark.parametrize("slack", [0.0, 0.5])
-def test_an_epoch_ends_when_the_widest_confidence_is_within_the_target_and_its_slack(slack: float) -> None:
+def test_an_epoch_ends_when_the_widest_confidence_is_within_the_target_and_its_slack(
+    slack: float,
+) -> None:
     confidence = Confidence(tv.ConstantBeta(4.0), eta=1.0, r=0.5, slack=slack)
     epoch = Epoch(1, 1.0, 4.0, 1)
     target = ((1 + slack) * 1.0 / 2.0) ** 2  # sqrt(beta) sigma = (1 + slack) eta
@@ -311,7 +367,9 @@ def test_an_epoch_ends_when_the_widest_confidence_is_within_the_target_and_its_s
     assert confidence.advance(epoch, 0.999 * target, starts) == Epoch(2, 0.5, 4.0, 5)
 
 
-@pytest.mark.parametrize(("widest", "index"), [(0.25, 2), (0.0026, 2), (0.0024, 3), (2.4e-5, 4), (2.4e-7, 5)])
+@pytest.mark.parametrize(
+    ("widest", "index"), [(0.25, 2), (0.0026, 2), (0.0024, 3), (2.4e-5, 4), (2.4e-7, 5)]
+)
 def test_several_epochs_can_end_at_once(widest: float, index: int) -> None:
     """beta = 4: epoch i is over when sigma <= 0.5 x 0.1^(i - 1)."""
     epoch = Confidence(tv.ConstantBeta(4.0)).advance(Epoch(1, 1.0, 4.0, 1), widest, starts)
@@ -321,7 +379,12 @@ def test_several_epochs_can_end_at_once(widest: float, index: int) -> None:
 
 def test_one_precise_value_ends_several_epochs_of_a_study_at_once() -> None:
     spy = Spy(tv.LogBeta())
-    study = a_study(tv.Domain.grid(x=[0.0, 1e-6]), kernel=RBF(1.0), noise=1e-7, policy=tv.TruVaR(beta=spy, r=0.1))
+    study = a_study(
+        tv.Domain.grid(x=[0.0, 1e-6]),
+        kernel=RBF(1.0),
+        noise=1e-7,
+        policy=tv.TruVaR(beta=spy, r=0.1),
+    )
     before = study.epoch.index
     study.tell({"x": 0.0}, 0.5)
     assert study.epoch.index >= before + 2
@@ -340,7 +403,9 @@ def test_no_epoch_ends_where_no_width_is_left(widest: float) -> None:
 
 
 def test_the_epochs_stop_where_eta_drowns_in_rounding() -> None:
-    epoch = Confidence(tv.ConstantBeta(4.0)).advance(Epoch(1, 1.0, 4.0, 1), 1.01 * RESOLUTION, starts)
+    epoch = Confidence(tv.ConstantBeta(4.0)).advance(
+        Epoch(1, 1.0, 4.0, 1), 1.01 * RESOLUTION, starts
+    )
     assert epoch.tau <= 1.01 * RESOLUTION
     assert epoch.index < 12
 
@@ -358,7 +423,9 @@ def test_a_schedule_that_grows_faster_than_eta_shrinks_still_ends() -> None:
 
 
 def test_before_the_first_choice_epochs_that_the_prior_satisfies_are_passed_over() -> None:
-    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), tv.Maximize(), kernel=RBF(0.1))  # beta = 0.5 log 2 < 1
+    study = a_study(
+        tv.Domain.grid(x=[0.0, 1.0]), tv.Maximize(), kernel=RBF(0.1)
+    )  # beta = 0.5 log 2 < 1
     assert study.epoch.index == 2
     assert study.epoch.start == 1
     assert study.gains().max() > 0
@@ -376,7 +443,8 @@ def test_eta_shrinks_by_r_from_epoch_to_epoch_and_beta_is_computed_again() -> No
 
 
 def test_bounds_are_drawn_with_the_beta_of_the_epoch_in_which_the_value_was_told() -> None:
-    """Line 4 of Algorithm 1 comes before lines 5-6: the sets follow from beta_(i), then beta_(i+1) is drawn."""
+    """Line 4 of Algorithm 1 comes before lines 5-6: the sets follow from beta_(i), then
+    beta_(i+1) is drawn."""
     betas = iter([4.0, 9.0, 16.0, 25.0, 36.0, 49.0])
     study = a_study(policy=tv.TruVaR(beta=lambda start: next(betas), r=0.5), noise=1e-4)
     before = study.epoch
@@ -391,7 +459,9 @@ def test_bounds_are_drawn_with_the_beta_of_the_epoch_in_which_the_value_was_told
 def test_certificates_name_the_regime_of_their_beta() -> None:
     frame = pd.DataFrame({"x": [0.0, 0.5, 1.0]})
     domain = tv.Domain.table(frame)
-    theorem = a_study(domain, policy=tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1)).result().certificate
+    theorem = (
+        a_study(domain, policy=tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1)).result().certificate
+    )
     assert (theorem.regime, theorem.delta) == ("theorem", 0.1)
     assert "probability at least 0.9" in theorem.bounds_statement
     rule_of_thumb = a_study(domain).result().certificate

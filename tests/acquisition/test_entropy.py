@@ -1,7 +1,8 @@
-"""ES, PES, MRS, MES and SUR against brute force: conditioning and counting over joint draws, numerical integration.
+"""ES, PES, MRS, MES and SUR against brute force: conditioning and counting over joint draws,
+numerical integration.
 
-Rank correlations with Monte-Carlo references are limited by the references' own error; two references of 20,000 draws
-agree with each other to 0.994 or better on these problems.
+Rank correlations with Monte-Carlo references are limited by the references' own error; two
+references of 20,000 draws agree with each other to 0.994 or better on these problems.
 """
 
 from math import log, pi, sqrt
@@ -28,7 +29,8 @@ PROBLEMS = [(1e-6, 4, 0), (1e-3, 5, 1), (1e-1, 4, 2)]  # noise, measurements, se
 
 
 class Problem:
-    """A draw of f from the prior, measured at a few of 30 points; the posterior by `inv`, and joint draws from it."""
+    """A draw of f from the prior, measured at a few of 30 points; the posterior by `inv`, and
+    joint draws from it."""
 
     def __init__(self, noise, measurements, seed):
         rng = np.random.default_rng(seed)
@@ -60,13 +62,17 @@ class Problem:
         """Joint draws (count, N) of f, and for every point a measurement of it (count, N)."""
         rng = np.random.default_rng([7, self.seed])
         values, vectors = np.linalg.eigh(self.covariance)
-        sample = self.mean + rng.standard_normal((count, N)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        sample = (
+            self.mean + rng.standard_normal((count, N)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        )
         return sample, sample + sqrt(self.noise) * rng.standard_normal((count, N))
 
 
 def entropy(counts):
     share = counts[counts > 0] / counts.sum()
-    return -(share * np.log(share)).sum() + (len(share) - 1) / (2 * counts.sum())  # Miller and Madow's correction
+    return -(share * np.log(share)).sum() + (len(share) - 1) / (
+        2 * counts.sum()
+    )  # Miller and Madow's correction
 
 
 def by_outcome(y, cells=40):
@@ -75,11 +81,15 @@ def by_outcome(y, cells=40):
 
 
 def fall_of_entropy(problem):
-    """ES by its definition: draws with about the same measured value are draws of what is known after measuring it."""
+    """ES by its definition: draws with about the same measured value are draws of what is known
+    after measuring it."""
     sample, measured = problem.draws()
     winner = sample.argmax(axis=1)
     before = entropy(np.bincount(winner, minlength=N))
-    after = [np.mean([entropy(np.bincount(winner[group], minlength=N)) for group in by_outcome(y)]) for y in measured.T]
+    after = [
+        np.mean([entropy(np.bincount(winner[group], minlength=N)) for group in by_outcome(y)])
+        for y in measured.T
+    ]
     return before - np.array(after)
 
 
@@ -92,11 +102,14 @@ def fall_of_regret(problem):
         return p_max @ (sample[group].max(axis=1)[:, None] - sample[group]).mean(axis=0)
 
     before = regret(np.arange(len(sample)))
-    return before - np.array([np.mean([regret(group) for group in by_outcome(y)]) for y in measured.T])
+    return before - np.array(
+        [np.mean([regret(group) for group in by_outcome(y)]) for y in measured.T]
+    )
 
 
 def fall_of_predictive_entropy(problem):
-    """PES by its definition, with normal entropies: the variance of y before, and given each maximiser."""
+    """PES by its definition, with normal entropies: the variance of y before, and given each
+    maximiser."""
     sample, measured = problem.draws()
     winner = sample.argmax(axis=1)
     after = np.zeros(N)
@@ -139,7 +152,8 @@ def test_es_and_pes_see_the_same_information_from_both_sides(problem):
 
 
 def test_candidates_that_are_no_representers_rank_alike(problem):
-    """20 of the 30 points stand for all; what they leave open is drawn, or cut off below the maximum."""
+    """20 of the 30 points stand for all; what they leave open is drawn, or cut off below the
+    maximum."""
     for policy in (tv.ES, tv.PES, tv.MRS):
         full = problem.study(policy(draws=4096)).gains()
         some = problem.study(policy(representers=20, draws=4096)).gains()
@@ -161,7 +175,9 @@ def test_the_rules_share_one_draw_of_maximisers():
     try:
         for policy in (tv.ES(), tv.PES(), tv.MRS(), tv.MES()):
             first = policy.score(context, table)
-            assert (policy.score(context, table) == first).all()  # a function of the candidate, within one choice
+            assert (
+                policy.score(context, table) == first
+            ).all()  # a function of the candidate, within one choice
     finally:
         entropy_policies._draw = original
     assert len(made) == 1
@@ -173,14 +189,20 @@ def test_in_a_box_the_search_goes_on_between_the_representers_once_one_of_them_w
 
     for name in ("es", "pes", "mrs"):
         study = tv.Study(
-            tv.Domain.box(x=(0, 1), representers=5), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=1e-8, policy=name
+            tv.Domain.box(x=(0, 1), representers=5),
+            tv.Maximize(),
+            kernel=RBF(0.3),
+            mean=0.0,
+            noise=1e-8,
+            policy=name,
         )
         result = study.run(hill, steps=12)
         assert result.steps == 12
         assert result.best.point["x"] == pytest.approx(0.43, abs=1e-2)
 
 
-# -- the maximum -------------------------------------------------------------------------------------------------------
+# -- the maximum
+# --------------------------------------------------------------------------------------------------
 
 
 def test_mes_is_the_fall_of_entropy_of_a_normal_that_is_cut_at_the_maximum():
@@ -224,14 +246,17 @@ def test_the_draws_have_the_moments_of_the_posterior():
     # Cov(normal, f) is the inverse of whitening on its range: normal recovers f - mean.
     weights, rest = drawn.weights(problem.covariance / np.sqrt(np.diag(problem.covariance)))
     assert rest == pytest.approx(np.zeros(N), abs=2e-3)  # the representers are all the points
-    f_again = problem.mean[:, None] + np.sqrt(np.diag(problem.covariance))[:, None] * (weights @ drawn.normal)
+    f_again = problem.mean[:, None] + np.sqrt(np.diag(problem.covariance))[:, None] * (
+        weights @ drawn.normal
+    )
     assert f_again.mean(axis=1) == pytest.approx(problem.mean, abs=0.01)
     assert np.cov(f_again) == pytest.approx(problem.covariance, abs=0.03)
     assert (f_again.argmax(axis=0) == drawn.maximiser).mean() > 0.99
     assert f_again.max(axis=0) == pytest.approx(drawn.maximum, abs=0.01)
 
 
-# -- the level set -----------------------------------------------------------------------------------------------------
+# -- the level set
+# --------------------------------------------------------------------------------------------------
 
 
 def level_study(policy, threshold=0.2, noise=1e-2, n=12, **options):
@@ -245,7 +270,8 @@ def level_study(policy, threshold=0.2, noise=1e-2, n=12, **options):
 
 @pytest.mark.parametrize("threshold", [0.2, None], ids=["explicit", "implicit"])
 def test_sur_is_the_expected_reduction_of_the_ambiguity(threshold):
-    """For every candidate: condition on its measured value, at 4001 of them, and sum p (1 - p) over the domain."""
+    """For every candidate: condition on its measured value, at 4001 of them, and sum p (1 - p)
+    over the domain."""
     study = level_study("sur", threshold)
     x = study.domain.points
     noise = 1e-2
@@ -280,38 +306,56 @@ def test_sur_over_a_sample_of_the_domain_estimates_the_sum_over_all():
     assert some.gains().max() == pytest.approx(full.gains().max(), rel=0.1)
 
 
-# -- noise levels and tasks --------------------------------------------------------------------------------------------
+# -- noise levels and tasks
+# --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [tv.ES, tv.PES, tv.MRS, tv.SUR], ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize(
+    "policy", [tv.ES, tv.PES, tv.MRS, tv.SUR], ids=lambda policy: policy.__name__
+)
 def test_a_more_precise_measurement_tells_more(policy):
     levels = tv.NoiseLevels(variance=[1e-4, 0.1, 2.0], cost=[30, 3, 1])
     goal = tv.LevelSet(0.2) if policy is tv.SUR else tv.Maximize()
-    study = tv.Study(tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=policy())
+    study = tv.Study(
+        tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=policy()
+    )
     for index in (3, 12, 22):
         study.tell({"x": X[index, 0]}, f({"x": X[index, 0]}), level=0)
     fine, coarse, coarsest = study.gains().reshape(N, 3).T
     assert fine.max() > coarse.max() > coarsest.max()
     assert study.ask().level == 0
     per_cost = tv.Study(
-        tv.Domain.grid(x=X[:, 0]), goal, kernel=KERNEL, mean=0.0, noise=levels, policy=policy(per_cost=True)
+        tv.Domain.grid(x=X[:, 0]),
+        goal,
+        kernel=KERNEL,
+        mean=0.0,
+        noise=levels,
+        policy=policy(per_cost=True),
     )
     assert per_cost.ask().level > 0
 
 
 @pytest.mark.parametrize("policy", [tv.ES, tv.PES, tv.MRS], ids=lambda policy: policy.__name__)
 def test_a_task_tells_as_much_as_a_measurement_with_the_noise_that_its_correlation_leaves(policy):
-    """A quantity r f + sqrt(1 - r^2) g, g unknown and like f, measured at x: like f with more noise at x itself."""
+    """A quantity r f + sqrt(1 - r^2) g, g unknown and like f, measured at x: like f with more
+    noise at x itself."""
     tasks = tv.Tasks(covariance=[[1.0, 0.8], [0.8, 1.0]], names=["f", "proxy"])
     study = tv.Study(
-        tv.Domain.grid(x=X[:, 0]), tv.Maximize(), kernel=KERNEL, mean=0.0, noise=1e-4, tasks=tasks, policy=policy()
+        tv.Domain.grid(x=X[:, 0]),
+        tv.Maximize(),
+        kernel=KERNEL,
+        mean=0.0,
+        noise=1e-4,
+        tasks=tasks,
+        policy=policy(),
     )
     own, proxy = study.gains().reshape(2, N)
     assert (proxy < own + 1e-9).mean() > 0.95
     assert proxy.max() > 0.1 * own.max()
 
 
-# -- the compiled loops ------------------------------------------------------------------------------------------------
+# -- the compiled loops
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -340,7 +384,9 @@ def test_cell_information_agrees_with_its_reference(sample):
     given[1] = given[1].astype(np.float32)
     cell_information(*given, entropy_policies.interval_edges(), compiled)
     references.cell_information_reference(*given, entropy_policies.interval_edges(), reference)
-    assert compiled == pytest.approx(reference, abs=2e-2)  # a draw at the edge of a cell may fall to either side
+    assert compiled == pytest.approx(
+        reference, abs=2e-2
+    )  # a draw at the edge of a cell may fall to either side
     assert np.median(np.abs(compiled - reference)) < 1e-9
 
 
@@ -349,7 +395,14 @@ def test_log_variance_agrees_with_its_reference(sample):
     reference = np.empty(40)
     starts = np.flatnonzero(np.diff(sample["labels"], prepend=-1))
     rest = sample["rest"]
-    given = (sample["weights"], rest, rest * sample["seen"], sample["mean"], sample["scale"], sample["normal"])
+    given = (
+        sample["weights"],
+        rest,
+        rest * sample["seen"],
+        sample["mean"],
+        sample["scale"],
+        sample["normal"],
+    )
     log_variance(*given, sample["best"], starts, compiled)
     references.log_variance_reference(*given, sample["best"], starts, reference)
     assert compiled == pytest.approx(reference, abs=1e-4)
@@ -362,7 +415,14 @@ def test_reductions_of_ambiguity_agree_with_their_reference():
     worth = rng.random(30)
     compiled = np.empty(40)
     reference = np.empty(40)
-    given = (step, square, np.full(30, 2.0), worth, entropy_policies.NODES, entropy_policies.WEIGHTS)
+    given = (
+        step,
+        square,
+        np.full(30, 2.0),
+        worth,
+        entropy_policies.NODES,
+        entropy_policies.WEIGHTS,
+    )
     ambiguity_reductions_by_quadrature(*given, compiled)
     references.ambiguity_reductions_by_quadrature_reference(*given, reference)
     assert compiled == pytest.approx(reference, rel=1e-4)

@@ -22,8 +22,16 @@ def waves(points: Array) -> Array:
 
 def conditional_domain() -> ConditionalDomain:
     """Return a box with the column "depth" of the kind 1 alone, and "width" of the kind 0 alone."""
-    box = Domain.box(kind=Categorical(["a", "b"]), depth=Range(0.0, 1.0), width=Range(0.0, 1.0), shared=Range(0.0, 1.0))
-    conditions = (Condition(1, (0,), np.array([False, True])), Condition(2, (0,), np.array([True, False])))
+    box = Domain.box(
+        kind=Categorical(["a", "b"]),
+        depth=Range(0.0, 1.0),
+        width=Range(0.0, 1.0),
+        shared=Range(0.0, 1.0),
+    )
+    conditions = (
+        Condition(1, (0,), np.array([False, True])),
+        Condition(2, (0,), np.array([True, False])),
+    )
     return ConditionalDomain(
         box.columns,
         box.points,
@@ -36,7 +44,8 @@ def conditional_domain() -> ConditionalDomain:
 
 
 def kinds(points: Array) -> Array:
-    """Return a score with its maximum at kind 1, depth 0.3, shared 0.7, and a lower one of kind 0."""
+    """Return a score with its maximum at kind 1, depth 0.3, shared 0.7, and a lower one of kind
+    0."""
     first = 0.5 - (points[:, 2] - 0.2) ** 2
     second = 1.0 - (points[:, 1] - 0.3) ** 2
     return np.where(points[:, 0] == 1, second, first) - (points[:, 3] - 0.7) ** 2

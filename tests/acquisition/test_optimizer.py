@@ -1,4 +1,5 @@
-"""Boxes: representer points for the sums, DIRECT with a polish for the choice, and a best point of its own."""
+"""Boxes: representer points for the sums, DIRECT with a polish for the choice, and a best point
+of its own."""
 
 from __future__ import annotations
 
@@ -34,17 +35,24 @@ def bump(point: dict[str, float]) -> float:
     """Highest, 1, at 0.37 of the way along every axis of the boxes above."""
     place = {name: low + 0.37 * (high - low) for name, (low, high) in INTERVALS[3].items()}
     width = {name: high - low for name, (low, high) in INTERVALS[3].items()}
-    return float(np.exp(-4 * sum(((x - place[name]) / width[name]) ** 2 for name, x in point.items())))
+    return float(
+        np.exp(-4 * sum(((x - place[name]) / width[name]) ** 2 for name, x in point.items()))
+    )
 
 
 def is_representer(domain: tv.Domain, point: dict[str, float]) -> bool:
-    return bool((np.abs(domain.points - domain.array(point)) < 1e-9 * domain.extent).all(axis=1).any())
+    return bool(
+        (np.abs(domain.points - domain.array(point)) < 1e-9 * domain.extent).all(axis=1).any()
+    )
 
 
-# -- representers ------------------------------------------------------------------------------------------------------
+# -- representers
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("d", "representers", "count"), [(1, 7, 7), (1, 2, 2), (2, 100, 100), (2, 90, 81)])
+@pytest.mark.parametrize(
+    ("d", "representers", "count"), [(1, 7, 7), (1, 2, 2), (2, 100, 100), (2, 90, 81)]
+)
 def test_in_one_and_two_dimensions_the_representers_are_a_grid_over_the_whole_box(
     d: int, representers: int, count: int
 ) -> None:
@@ -68,15 +76,20 @@ def test_in_three_dimensions_the_representers_are_scrambled_sobol_points() -> No
     for axis in unit.T:  # evener than chance: of the first 64, two in each 32nd of every axis
         assert np.histogram(axis[:64], bins=32, range=(0, 1))[0].tolist() == [2] * 32
     np.testing.assert_array_equal(domain.points, box(3, 100).points)
-    assert not np.array_equal(domain.points, tv.Domain.box(representers=100, seed=1, **INTERVALS[3]).points)
+    assert not np.array_equal(
+        domain.points, tv.Domain.box(representers=100, seed=1, **INTERVALS[3]).points
+    )
 
 
-# -- the choice --------------------------------------------------------------------------------------------------------
+# -- the choice
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.5)], ids=["optimum", "level set"])
-def test_the_choice_is_at_least_as_good_as_the_best_representer_and_need_not_be_one(d: int, goal: Any) -> None:
+def test_the_choice_is_at_least_as_good_as_the_best_representer_and_need_not_be_one(
+    d: int, goal: Any
+) -> None:
     domain = box(d, 30)
     study = a_study(domain, goal)
     between = 0
@@ -115,7 +128,9 @@ def test_direct_finds_the_higher_of_two_peaks_far_from_the_start() -> None:
     assert found[0] == pytest.approx(0.83, abs=1e-3)
 
 
-def test_direct_finds_the_maximum_among_many_peaks_and_takes_no_more_than_its_share_of_scores() -> None:
+def test_direct_finds_the_maximum_among_many_peaks_and_takes_no_more_than_its_share_of_scores() -> (
+    None
+):
     asked = 0
 
     def rastrigin(points: np.ndarray) -> np.ndarray:
@@ -167,7 +182,9 @@ def test_a_batch_that_looks_past_the_epoch_is_chosen_as_well_as_among_the_repres
     domain = box(1, 40)
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
     free = a_study(domain, tv.LevelSet(0.5), policy=policy)
-    bound = a_study(domain, tv.LevelSet(0.5), policy=tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(40)))
+    bound = a_study(
+        domain, tv.LevelSet(0.5), policy=tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(40))
+    )
     within = free.ask(4)
     assert free.gains().max() == 0.0  # what is pending leaves nothing to gain in this epoch
     bound.ask(4)
@@ -191,7 +208,8 @@ def test_a_study_in_a_box_starts_at_the_representer_nearest_to_its_start() -> No
     assert a_study(domain, start=3).ask().index == 3
 
 
-# -- telling and reporting ---------------------------------------------------------------------------------------------
+# -- telling and reporting
+# ---------------------------------------------------------------------------------------------
 
 
 def test_any_point_inside_can_be_told() -> None:
@@ -215,7 +233,9 @@ def test_the_best_point_is_polished_and_need_not_be_a_representer() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_best_point_is_at_least_as_good_as_every_representer_and_every_measured_point(sign: int) -> None:
+def test_the_best_point_is_at_least_as_good_as_every_representer_and_every_measured_point(
+    sign: int,
+) -> None:
     study = a_study(box(2, 25), tv.Maximize() if sign > 0 else tv.Minimize())
     rng = np.random.default_rng(0)
     for _ in range(6):
@@ -241,7 +261,9 @@ def test_one_representer_left_does_not_end_a_study_of_a_box() -> None:
     assert study.finished is None  # the maximum may lie beside it
 
 
-def test_a_noise_free_study_of_a_box_goes_on_though_the_representer_that_is_left_is_known_exactly() -> None:
+def test_a_noise_free_study_of_a_box_goes_on_though_the_representer_that_is_left_is_known_exactly() -> (
+    None
+):
     study = a_study(box(1, 3), kernel=Matern(0.6, nu=2.5), noise=0.0)
     for x, y in ((-1.0, -3.0), (1.0, 3.0), (3.0, -3.0)):
         study.tell({"x": x}, y)
@@ -251,7 +273,8 @@ def test_a_noise_free_study_of_a_box_goes_on_though_the_representer_that_is_left
     assert abs(study.ask().point["x"] - 1.0) > 1e-6
 
 
-# -- refined points ----------------------------------------------------------------------------------------------------
+# -- refined points
+# --------------------------------------------------------------------------------------------------
 
 
 def collapsed_study(refine: bool = True, **settings: Any) -> tv.Study:
@@ -330,13 +353,17 @@ def test_the_sum_over_refined_points_is_that_over_representers_at_the_same_point
     targets = np.append(context.targets, np.ones(len(refined.points), bool))
     tau = context.epoch.tau
     variance = posterior.variance
-    every = Candidates(points, np.full((len(points), 1), 1e-4), np.ones((len(points), 1)), np.arange(len(points)))
+    every = Candidates(
+        points, np.full((len(points), 1), 1e-4), np.ones((len(points), 1)), np.arange(len(points))
+    )
     covariance = posterior.covariance(np.flatnonzero(targets), every)
     after = variance[targets, None] - covariance**2 / (variance + 1e-4)
     before = np.maximum(variance[targets], tau)[:, None]
     expected = context.epoch.beta * (before - np.maximum(after, tau)).sum(axis=0)
     np.testing.assert_allclose(study.gains(), expected[:n], rtol=1e-6, atol=1e-12)
-    between = study.policy.score(context, Candidates(points[n:], every.noise[n:], every.cost[n:], None))
+    between = study.policy.score(
+        context, Candidates(points[n:], every.noise[n:], every.cost[n:], None)
+    )
     np.testing.assert_allclose(between[:, 0], expected[n:], rtol=1e-6, atol=1e-12)
 
 
@@ -358,7 +385,9 @@ def test_refined_points_change_no_array_of_the_result() -> None:
     study = collapsed_study()
     study.run(bump, steps=3)
     result = study.result()
-    lengths = {len(part) for part in (result.potential, result.mean, result.sd, result.lower, result.upper)}
+    lengths = {
+        len(part) for part in (result.potential, result.mean, result.sd, result.lower, result.upper)
+    }
     assert lengths == {len(study.domain)}
 
 
@@ -379,10 +408,13 @@ def test_refinement_works_with_tasks_noise_levels_and_pending_points() -> None:
     assert after.variance[0] < before.variance[0]  # the pending measurement is near
 
 
-# -- the recommended policy --------------------------------------------------------------------------------------------
+# -- the recommended policy
+# --------------------------------------------------------------------------------------------
 
 
-def test_the_recommended_policy_makes_every_second_measurement_where_it_promises_improvement() -> None:
+def test_the_recommended_policy_makes_every_second_measurement_where_it_promises_improvement() -> (
+    None
+):
     study = collapsed_study(policy=tv.Plus())
     without = collapsed_study(policy=tv.Plus(refine=False))
     context = study.policy_context()
@@ -395,7 +427,9 @@ def test_the_recommended_policy_makes_every_second_measurement_where_it_promises
         if n_asked % 2 == 0:
             np.testing.assert_allclose(scores, expected, rtol=1e-12)
         else:
-            np.testing.assert_array_equal(scores, without.policy.score(replace(at, cache={}), candidates)[:, 0])
+            np.testing.assert_array_equal(
+                scores, without.policy.score(replace(at, cache={}), candidates)[:, 0]
+            )
         parities.add(bool(np.allclose(scores, expected)))
     assert parities == {True, False}
 
@@ -410,7 +444,9 @@ def test_the_recommended_policy_makes_every_second_measurement_where_it_promises
     ],
     ids=["level set", "noise levels", "tasks", "grid"],
 )
-def test_improvement_is_not_looked_at_where_measurements_differ_in_more_than_the_point(settings: Any) -> None:
+def test_improvement_is_not_looked_at_where_measurements_differ_in_more_than_the_point(
+    settings: Any,
+) -> None:
     study = collapsed_study(policy=tv.Plus(), **settings)
     even = replace(study.policy_context(), seed=(0, 20), cache={})
     assert improvement_in_box(even, study.candidates()) is None
@@ -426,12 +462,16 @@ def branin(point: dict[str, float]) -> float:
 
 
 def branin_study(start: dict[str, float], refine: bool) -> tv.Study:
-    """Return a study of a function with three equally good points, so that the maximiser is never settled.
+    """Return a study of a function with three equally good points, so that the maximiser is never
+    settled.
 
-    The noise, of standard deviation 1e-3, is small enough for the model to tell values apart by as much as is asserted.
+    The noise, of standard deviation 1e-3, is small enough for the model to tell values apart by as
+    much as is asserted.
     """
     kernel = ConstantKernel(100.0**2) * RBF([1.0, 0.3])
-    study = a_study(box(2, 900), policy=tv.Plus(refine=refine), kernel=kernel, mean=-50.0, noise=1e-6)
+    study = a_study(
+        box(2, 900), policy=tv.Plus(refine=refine), kernel=kernel, mean=-50.0, noise=1e-6
+    )
     study.tell(start, branin(start))
     return study
 
@@ -467,13 +507,17 @@ def test_a_reopened_study_of_the_recommended_policy_goes_as_one_that_was_never_c
         study.tell(mine, bump(mine.point))
 
 
-# -- on known functions ------------------------------------------------------------------------------------------------
+# -- on known functions
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("d", "representers", "steps", "regret"), [(1, 30, 8, 1e-3), (2, 49, 10, 0.02), (3, 30, 9, 0.15)]
+    ("d", "representers", "steps", "regret"),
+    [(1, 30, 8, 1e-3), (2, 49, 10, 0.02), (3, 30, 9, 0.15)],
 )
-def test_a_run_on_a_known_function_reaches_a_small_regret(d: int, representers: int, steps: int, regret: float) -> None:
+def test_a_run_on_a_known_function_reaches_a_small_regret(
+    d: int, representers: int, steps: int, regret: float
+) -> None:
     study = a_study(box(d, representers), tv.Maximize(monotone=False))
     result = study.run(bump, steps=steps)
     assert 0 <= result.regret(bump, optimum=1.0) < regret
@@ -497,7 +541,8 @@ def test_regret_against_a_table_of_values_needs_a_function_instead() -> None:
         result.regret(np.zeros(10))
 
 
-# -- cost, noise, tasks ------------------------------------------------------------------------------------------------
+# -- cost, noise, tasks
+# ------------------------------------------------------------------------------------------------
 
 
 def test_travel_in_a_box_is_counted_from_the_point_that_was_chosen() -> None:
@@ -525,8 +570,12 @@ def test_noise_levels_in_a_box_are_chosen_with_the_point() -> None:
     measurements = study.measurements
     assert measurements["level"].iloc[0] == 1
     assert measurements["level"].isin([0, 1]).all()
-    np.testing.assert_array_equal(measurements["noise"], np.where(measurements["level"] == 0, 1e-6, 0.05))
-    np.testing.assert_array_equal(measurements["cost"], np.where(measurements["level"] == 0, 10.0, 1.0))
+    np.testing.assert_array_equal(
+        measurements["noise"], np.where(measurements["level"] == 0, 1e-6, 0.05)
+    )
+    np.testing.assert_array_equal(
+        measurements["cost"], np.where(measurements["level"] == 0, 10.0, 1.0)
+    )
 
 
 def test_noise_and_cost_functions_are_evaluated_at_the_chosen_point() -> None:
@@ -553,7 +602,10 @@ def test_a_cheap_correlated_task_can_be_measured_anywhere_in_a_box() -> None:
 
 
 def test_the_unit_of_the_values_changes_no_choice_in_a_box() -> None:
-    same = {"policy": tv.TruVaR(eta=0.0), "start": {"x": 0.0}}  # no truncation, nothing symmetric: no ties
+    same = {
+        "policy": tv.TruVaR(eta=0.0),
+        "start": {"x": 0.0},
+    }  # no truncation, nothing symmetric: no ties
     plain = a_study(box(1, 20), **same)
     large = a_study(box(1, 20), kernel=ConstantKernel(1e6) * RBF(1.2), noise=100.0, **same)
     for _ in range(3):
@@ -573,7 +625,9 @@ def test_a_learned_model_works_in_a_box() -> None:
 def test_an_optimum_of_learned_tasks_in_a_box_is_refined() -> None:
     """The leader is that of the target task, whose index the model needs as a coordinate."""
     tasks = tv.Tasks(names=["truth", "proxy"], cost=[2.0, 1.0])
-    study = tv.Study(box(1, 12), tv.Maximize(), tasks=tasks, policy=tv.TruVaR(beta=tv.ConstantBeta(1.0)), seed=1)
+    study = tv.Study(
+        box(1, 12), tv.Maximize(), tasks=tasks, policy=tv.TruVaR(beta=tv.ConstantBeta(1.0)), seed=1
+    )
     study.run(lambda point, task: bump(point), steps=24)
     refined = refined_points(study.policy_context())
     assert refined is not None

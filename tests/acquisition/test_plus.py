@@ -1,4 +1,5 @@
-"""The policy `plus` against plain transcriptions: conditioning by `inv`, integrals by quadrature, tours by loops."""
+"""The policy `plus` against plain transcriptions: conditioning by `inv`, integrals by
+quadrature, tours by loops."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -31,13 +32,16 @@ TOLD = ((1, 0.9), (5, -0.2), (9, 0.5))
 
 def study(policy=None, goal=None, **options):
     settings = {"kernel": KERNEL, "mean": 0.1, "noise": NOISE, **options}
-    made = tv.Study(tv.Domain.grid(x=X), goal or tv.LevelSet(H), policy=policy or tv.Plus(), **settings)
+    made = tv.Study(
+        tv.Domain.grid(x=X), goal or tv.LevelSet(H), policy=policy or tv.Plus(), **settings
+    )
     for index, y in TOLD:
         made.tell({"x": X[index]}, y, **({"level": 0} if "level" in options else {}))
     return made
 
 
-# -- the transcriptions ------------------------------------------------------------------------------------------------
+# -- the transcriptions
+# ------------------------------------------------------------------------------------------------
 
 
 def conditioned(covariance, where, noise):
@@ -51,7 +55,8 @@ DENSITY = norm.pdf(Z) * (Z[1] - Z[0])
 
 
 def ambiguity_reduction(u, rho):
-    """p (1 - p) now, less its mean after a measurement that explains the share rho, by its definition."""
+    """p (1 - p) now, less its mean after a measurement that explains the share rho, by its
+    definition."""
     now = ndtr(u) * ndtr(-u)
     if rho <= 0 or rho >= 1:
         return now * (rho >= 1)
@@ -75,7 +80,8 @@ def expected_reductions(mean, covariance, rows, noises):
             [
                 sum(
                     ambiguity_reduction(
-                        (mean[j] - H) / sqrt(variance[j]), covariance[j, x] ** 2 / variance[j] / (variance[x] + s)
+                        (mean[j] - H) / sqrt(variance[j]),
+                        covariance[j, x] ** 2 / variance[j] / (variance[x] + s),
                     )
                     for j in rows
                 )
@@ -87,7 +93,8 @@ def expected_reductions(mean, covariance, rows, noises):
 
 
 def greedy_tour(mean, covariance, rows, noise, legs, first, most, share):
-    """Stops in the order of travel: every stage looks at every point and every place in the path."""
+    """Stops in the order of travel: every stage looks at every point and every place in the
+    path."""
     variance = np.diag(covariance)
     path = []
     chosen = []
@@ -98,7 +105,9 @@ def greedy_tour(mean, covariance, rows, noise, legs, first, most, share):
         for x in range(N):
             after = np.diag(conditioned(covariance, [*chosen, x], [noise] * (len(chosen) + 1)))
             shares = np.clip(1 - after / variance, 0, 1)
-            fall = sum(ambiguity_reduction((mean[j] - H) / sqrt(variance[j]), shares[j]) for j in rows)
+            fall = sum(
+                ambiguity_reduction((mean[j] - H) / sqrt(variance[j]), shares[j]) for j in rows
+            )
             for place in range(len(path) + 1):
                 longer = [*path[:place], x, *path[place:]]
                 extra = length(longer, legs, first) - length(path, legs, first)
@@ -119,7 +128,8 @@ def length(path, legs, first):
     return (first[path[0]] if path else 0.0) + sum(legs[a, b] for a, b in pairwise(path))
 
 
-# -- level sets --------------------------------------------------------------------------------------------------------
+# -- level sets
+# --------------------------------------------------------------------------------------------------
 
 
 @given(u=st.floats(-7, 7), rho=st.floats(0, 0.999) | st.just(1.0))
@@ -128,14 +138,18 @@ def test_the_compiled_ambiguity_reduction_follows_its_definition(u, rho):
     square = np.array([u * u])
     out = np.zeros((1, 1))
     curves = ambiguity.ambiguity_curves(square, np.ones(1))
-    ambiguity.ambiguity_reductions(np.array([[sqrt(rho)]]), np.ones((1, 1)), np.ones(1), curves, out)
+    ambiguity.ambiguity_reductions(
+        np.array([[sqrt(rho)]]), np.ones((1, 1)), np.ones(1), curves, out
+    )
     assert out[0, 0] == pytest.approx(ambiguity_reduction(u, rho), abs=1e-7)
     assert out[0, 0] >= 0
 
 
 @given(u=st.floats(-5, 5), rho=st.floats(0, 1))
 @EXAMPLES
-def test_the_ambiguity_falls_by_no_more_than_the_share_explained_and_no_less_than_its_tangent(u, rho):
+def test_the_ambiguity_falls_by_no_more_than_the_share_explained_and_no_less_than_its_tangent(
+    u, rho
+):
     fall = ambiguity_reduction(u, rho)
     assert fall <= rho * ndtr(u) * ndtr(-u) + 1e-7
     assert fall >= rho * np.exp(-u * u) / (2 * np.pi) - 1e-7
@@ -158,7 +172,9 @@ def test_gains_are_the_expected_fall_summed_over_all_points():
     running = study()
     mean, covariance = posterior()
     rows = range(N)
-    np.testing.assert_allclose(running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6
+    )
 
 
 def test_pending_measurements_count_as_made():
@@ -166,12 +182,16 @@ def test_pending_measurements_count_as_made():
     first = running.ask()
     mean, covariance = posterior(pending=(first.index,))
     rows = range(N)
-    np.testing.assert_allclose(running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        running.gains(), expected_reductions(mean, covariance, rows, [NOISE])[:, 0], atol=1e-6
+    )
     assert len({suggestion.index for suggestion in running.ask(3)}) > 1
 
 
 def test_noise_levels_are_chosen_by_the_fall_per_cost():
-    running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(H), policy="plus", kernel=KERNEL, mean=0.1, noise=LEVELS)
+    running = tv.Study(
+        tv.Domain.grid(x=X), tv.LevelSet(H), policy="plus", kernel=KERNEL, mean=0.1, noise=LEVELS
+    )
     for index, y in TOLD:
         running.tell({"x": X[index]}, y, level=0)
     mean, covariance = posterior((0.01,) * 3)
@@ -194,16 +214,21 @@ def test_few_rows_stand_for_many():
     fine = tv.Domain.grid(x=np.linspace(0, 1, 300))
     gains = []
     for rows in (300, 60):
-        running = tv.Study(fine, tv.LevelSet(H), kernel=KERNEL, mean=0.1, noise=NOISE, policy=tv.Plus(rows=rows))
+        running = tv.Study(
+            fine, tv.LevelSet(H), kernel=KERNEL, mean=0.1, noise=NOISE, policy=tv.Plus(rows=rows)
+        )
         running.tell({"x": 0.5}, 0.4)
         gains.append(running.gains())
     np.testing.assert_allclose(gains[0], gains[1], atol=0.02 * gains[0].max())
 
 
-# -- tours -------------------------------------------------------------------------------------------------------------
+# -- tours
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cost", [tv.Cost(base=0.5, travel={"x": 1.0}), tv.Cost(base=0.1, travel={"x": 3.0})])
+@pytest.mark.parametrize(
+    "cost", [tv.Cost(base=0.5, travel={"x": 1.0}), tv.Cost(base=0.1, travel={"x": 3.0})]
+)
 def test_the_first_stop_of_a_tour_is_that_of_a_plain_greedy_insertion(cost):
     running = study(cost=cost)
     mean, covariance = posterior()
@@ -223,8 +248,15 @@ def test_some_tour_starts_elsewhere_than_at_the_best_single_measurement():
         ys = np.random.default_rng(seed).normal(size=2)
         firsts = []
         for stops in (1, 8):
-            settings = {"kernel": KERNEL, "mean": 0.1, "noise": NOISE, "cost": tv.Cost(base=0.1, travel={"x": 3.0})}
-            running = tv.Study(tv.Domain.grid(x=X), tv.LevelSet(H), policy=tv.Plus(stops=stops), **settings)
+            settings = {
+                "kernel": KERNEL,
+                "mean": 0.1,
+                "noise": NOISE,
+                "cost": tv.Cost(base=0.1, travel={"x": 3.0}),
+            }
+            running = tv.Study(
+                tv.Domain.grid(x=X), tv.LevelSet(H), policy=tv.Plus(stops=stops), **settings
+            )
             for index, y in zip((2, 4 + seed % 5), ys, strict=True):
                 running.tell({"x": X[index]}, y)
             firsts.append(running.ask().index)
@@ -243,11 +275,14 @@ def test_pairwise_costs_are_the_costs_from_each_point():
     ):
         for noise in (0.1, LEVELS):
             actions = ActionSpace(domain, noise, cost, None)
-            wanted = np.stack([actions.candidates(domain.points[site]).cost[sites] for site in sites])
+            wanted = np.stack(
+                [actions.candidates(domain.points[site]).cost[sites] for site in sites]
+            )
             np.testing.assert_allclose(actions.pairwise_costs(sites), wanted)
 
 
-# -- optima ------------------------------------------------------------------------------------------------------------
+# -- optima
+# --------------------------------------------------------------------------------------------------
 
 
 def test_for_an_optimum_it_is_the_fall_of_the_entropy_of_the_maximiser():
@@ -260,7 +295,9 @@ def test_for_an_optimum_it_is_the_fall_of_the_entropy_of_the_maximiser():
 def test_where_all_draws_agree_expected_improvement_goes_on():
     made = []
     for policy in ("plus", "pes", "ei"):
-        running = tv.Study(tv.Domain.grid(x=X), tv.Maximize(), kernel=KERNEL, mean=0.0, noise=1e-4, policy=policy)
+        running = tv.Study(
+            tv.Domain.grid(x=X), tv.Maximize(), kernel=KERNEL, mean=0.0, noise=1e-4, policy=policy
+        )
         for x in X:
             running.tell({"x": x}, 9.0 - 400 * (x - X[4]) ** 2)
         made.append(running.gains())
@@ -269,7 +306,8 @@ def test_where_all_draws_agree_expected_improvement_goes_on():
     np.testing.assert_array_equal(made[0], made[2])
 
 
-# -- names and refusals ------------------------------------------------------------------------------------------------
+# -- names and refusals
+# ------------------------------------------------------------------------------------------------
 
 
 def test_it_has_a_name_and_divides_by_the_cost_as_it_is():
@@ -277,7 +315,11 @@ def test_it_has_a_name_and_divides_by_the_cost_as_it_is():
     assert tv.TruVaR() == tv.TruVaR(beta=None, eta=1.0, r=0.1)
     with pytest.raises(tv.TruvarError, match="plus always divides by the cost"):
         policy_named("plus/cost")
-    spec = {"policy": {"name": "plus", "stops": 3}, "goal": {"level_set": H}, "model": {"kernel": "rbf"}}
+    spec = {
+        "policy": {"name": "plus", "stops": 3},
+        "goal": {"level_set": H},
+        "model": {"kernel": "rbf"},
+    }
     assert tv.Problem("p", spec, Path(), tv.Domain.grid(x=X)).study().policy == tv.Plus(stops=3)
     spec["policy"]["name"] = "plus/cost"
     with pytest.raises(tv.TruvarError, match="plus always divides by the cost"):
@@ -290,7 +332,8 @@ def test_options_out_of_range_are_refused(option):
         tv.Plus(**{option: 0})
 
 
-# -- properties --------------------------------------------------------------------------------------------------------
+# -- properties
+# --------------------------------------------------------------------------------------------------
 
 
 def plus(problem: Problem, **options) -> tv.Study:

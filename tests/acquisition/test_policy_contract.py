@@ -1,4 +1,5 @@
-"""Every policy satisfies the contract suite of `truvar.testing`, and the suite finds broken policies."""
+"""Every policy satisfies the contract suite of `truvar.testing`, and the suite finds broken
+policies."""
 
 import re
 from dataclasses import dataclass
@@ -60,19 +61,29 @@ def test_each_policy_supports_the_goals_of_its_section_in_the_docs_and_is_named_
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
     optimum = [False, False]
     level_set = [True, True]
-    goals = {"optima and level sets": optimum + level_set, "optima": optimum, "level sets": level_set}
+    goals = {
+        "optima and level sets": optimum + level_set,
+        "optima": optimum,
+        "level sets": level_set,
+    }
     for name, policy in POLICIES.items():
         serves = [goal.level_set for goal in supported_goals(policy())]
-        (heading,) = re.findall(rf"^## For ([a-z ]+)\n(?:(?!^## ).*\n)*### .* \(`{name}`\)$", page, flags=re.MULTILINE)
+        (heading,) = re.findall(
+            rf"^## For ([a-z ]+)\n(?:(?!^## ).*\n)*### .* \(`{name}`\)$", page, flags=re.MULTILINE
+        )
         assert serves == goals[heading], name
-        for other, goal, is_level_set in ((tv.GCHK(), tv.Maximize(), False), (tv.EI(), tv.LevelSet(1.0), True)):
+        for other, goal, is_level_set in (
+            (tv.GCHK(), tv.Maximize(), False),
+            (tv.EI(), tv.LevelSet(1.0), True),
+        ):
             with pytest.raises(UnsupportedGoalError) as refused:
                 other.check_supported(goal, 1)
             alternatives = str(refused.value).rpartition(": ")[2].split(", ")
             assert (name in alternatives) == (is_level_set in serves), name
 
 
-# -- errors -----------------------------------------------------------------------------------------------------------
+# -- errors
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -84,12 +95,15 @@ def test_an_unsupported_goal_is_an_error_when_the_study_is_made(name):
             study(policy, goal)
         else:
             with pytest.raises(
-                UnsupportedGoalError, match=f"{type(policy).__name__} is for .*, but the goal is {type(goal).__name__}"
+                UnsupportedGoalError,
+                match=f"{type(policy).__name__} is for .*, but the goal is {type(goal).__name__}",
             ):
                 study(policy, goal)
 
 
-@pytest.mark.parametrize("policy", [tv.UCB, tv.UCBPE, tv.Straddle], ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize(
+    "policy", [tv.UCB, tv.UCBPE, tv.Straddle], ids=lambda policy: policy.__name__
+)
 def test_a_score_that_can_be_negative_is_not_divided_by_the_cost(policy):
     with pytest.raises(tv.TruvarError, match="can be negative"):
         policy(per_cost=True)
@@ -101,15 +115,20 @@ def test_a_policy_that_proposes_one_point_is_not_divided_by_the_cost():
 
 
 @pytest.mark.parametrize(
-    "policy", [tv.EI, tv.PI, tv.UCB, tv.UCBPE, tv.MES, tv.BaMSOO], ids=lambda policy: policy.__name__
+    "policy",
+    [tv.EI, tv.PI, tv.UCB, tv.UCBPE, tv.MES, tv.BaMSOO],
+    ids=lambda policy: policy.__name__,
 )
 def test_noise_levels_need_the_one_to_use(policy):
     levels = tv.NoiseLevels(variance=[1e-3, 0.1], cost=[3, 1])
     with pytest.raises(
-        UnsupportedNoiseLevelsError, match=rf"cannot choose among the 2 noise levels.*{policy.__name__}\(level=1\)"
+        UnsupportedNoiseLevelsError,
+        match=rf"cannot choose among the 2 noise levels.*{policy.__name__}\(level=1\)",
     ):
         study(policy(), tv.Maximize(), noise=levels)
-    with pytest.raises(UnsupportedNoiseLevelsError, match="is not one of the study's 2 noise levels"):
+    with pytest.raises(
+        UnsupportedNoiseLevelsError, match="is not one of the study's 2 noise levels"
+    ):
         study(policy(level=2), tv.Maximize(), noise=levels)
     assert study(policy(level=1), tv.Maximize(), noise=levels).ask().level == 1
 
@@ -145,7 +164,8 @@ def test_the_given_start_is_measured_at_the_level_of_highest_score() -> None:
     assert at.ask().level == int(np.argmax(gains[4] / table.cost[4])) == 2
 
 
-# -- tasks -------------------------------------------------------------------------------------------------------------
+# -- tasks
+# --------------------------------------------------------------------------------------------------
 
 
 def test_policies_without_tasks_measure_the_target():
@@ -165,17 +185,22 @@ def test_policies_without_tasks_measure_the_target():
 
 def test_policies_that_look_ahead_measure_the_cheap_proxy_per_unit_cost():
     tasks = tv.Tasks(covariance=[[1.0, 0.99], [0.99, 1.0]], names=["f", "proxy"], cost=[10.0, 1.0])
-    for policy, goal in ((tv.ES(per_cost=True), tv.Maximize()), (tv.SUR(per_cost=True), tv.LevelSet(0.0))):
+    for policy, goal in (
+        (tv.ES(per_cost=True), tv.Maximize()),
+        (tv.SUR(per_cost=True), tv.LevelSet(0.0)),
+    ):
         assert study(policy, goal, tasks=tasks).ask().task == "proxy"
     assert study(tv.MRS(), tv.Maximize(), tasks=tasks).ask().task == "f"
 
 
-# -- the suite finds broken policies -----------------------------------------------------------------------------------
+# -- the suite finds broken policies
+# -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A valid policy that derives from nothing of ours; the broken ones below change one thing of it."""
+    """A valid policy that derives from nothing of ours; the broken ones below change one thing
+    of it."""
 
     per_cost = False
     signed = False
@@ -363,4 +388,6 @@ def study(policy, goal, **options):
     settings = {"kernel": Matern(0.2, nu=2.5), "mean": 0.0, "cost": 1.0}
     if not isinstance(options.get("noise"), tv.NoiseLevels):
         settings["noise"] = 1e-3
-    return tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 12)), goal, policy=policy, **{**settings, **options})
+    return tv.Study(
+        tv.Domain.grid(x=np.linspace(0, 1, 12)), goal, policy=policy, **{**settings, **options}
+    )

@@ -1,4 +1,5 @@
-"""Thompson sampling: against a transcription with `inv` and loops, and the frequencies of its choices."""
+"""Thompson sampling: against a transcription with `inv` and loops, and the frequencies of its
+choices."""
 
 from dataclasses import replace
 from math import sqrt
@@ -41,7 +42,8 @@ def naive_posterior(study, noise):
 
 
 def naive_draw(mean, covariance, normal, sign):
-    """mu + L z by a Cholesky factorisation that always continues with the largest variance that is left."""
+    """mu + L z by a Cholesky factorisation that always continues with the largest variance that
+    is left."""
     n = len(mean)
     left = covariance.copy()
     draw = sign * mean
@@ -81,10 +83,13 @@ def choices(study, policy, count):
 
 
 def test_a_point_is_chosen_with_the_probability_that_it_is_the_best():
-    """Pearson's test of 1,500 choices; with other seeds it would raise a false alarm in 0.1 % of the cases."""
+    """Pearson's test of 1,500 choices; with other seeds it would raise a false alarm in 0.1 % of
+    the cases."""
     study = study_with_data(tv.Maximize(), tv.Thompson(), n=8)
     mean, covariance = naive_posterior(study, 0.05)
-    draws = np.random.default_rng(0).multivariate_normal(mean, covariance, size=500_000, method="cholesky")
+    draws = np.random.default_rng(0).multivariate_normal(
+        mean, covariance, size=500_000, method="cholesky"
+    )
     probability = np.bincount(draws.argmax(axis=1), minlength=8) / len(draws)
     counts = choices(study, tv.Thompson(), 1500)
     frequent = probability * 1500 >= 5  # the others together are one class
@@ -107,7 +112,9 @@ def test_every_suggestion_of_a_batch_has_its_own_draw_given_the_points_before():
     context = study.policy_context()
     rows = [suggestion.index for suggestion in study.pending]
     mean = context.posterior.mean[rows]
-    np.testing.assert_allclose(study.gains()[rows], mean, atol=6 * sqrt(1e-4))  # nothing is left to draw there
+    np.testing.assert_allclose(
+        study.gains()[rows], mean, atol=6 * sqrt(1e-4)
+    )  # nothing is left to draw there
 
 
 def test_one_instance_gives_the_same_draws_as_two():
@@ -124,7 +131,10 @@ def test_on_a_large_domain_only_points_of_the_joint_draw_are_chosen():
     assert len(rows) == 20
     assert int(np.argmax(context.moments[0])) in rows
     assert study.ask().index in rows
-    others = [policy.candidate_rows(replace(context, seed=(seed, 0), cache={}), study.candidates()) for seed in (1, 2)]
+    others = [
+        policy.candidate_rows(replace(context, seed=(seed, 0), cache={}), study.candidates())
+        for seed in (1, 2)
+    ]
     assert not np.array_equal(*others)  # sampled again for every choice
 
 
@@ -139,7 +149,8 @@ def test_off_the_representers_the_score_is_the_mean_of_f_given_the_draw():
 
 
 def test_with_few_representers_the_choices_are_nearly_those_of_the_joint_draw():
-    """Shares of the thirds of the domain in two samples of 300 choices; 0.15 is more than 3.6 standard errors, which
+    """Shares of the thirds of the domain in two samples of 300 choices; 0.15 is more than 3.6
+    standard errors, which
     one of three shares exceeds by chance in 0.1 % of the cases."""
     study = study_with_data(tv.Maximize(), tv.Thompson(), n=150)
     exact = choices(study, tv.Thompson(), 300)

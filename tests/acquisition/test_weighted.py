@@ -1,4 +1,5 @@
-"""The policy `WeightedTruVaR` against plain transcriptions, in every engine and with every kind of measurement."""
+"""The policy `WeightedTruVaR` against plain transcriptions, in every engine and with every kind
+of measurement."""
 
 from itertools import product
 
@@ -43,15 +44,20 @@ def posterior(noise=NOISE, pending=()):
     noises = [noise] * len(where)
     gram = prior[np.ix_(where, where)] + np.diag(noises)
     mean = 0.1 + prior[:, where] @ np.linalg.inv(gram) @ (np.array([y for _, y in TOLD]) - 0.1)
-    return mean, reference.conditioned(prior, [*where, *pending], [*noises, *(noise for _ in pending)])
+    return mean, reference.conditioned(
+        prior, [*where, *pending], [*noises, *(noise for _ in pending)]
+    )
 
 
-# -- level sets --------------------------------------------------------------------------------------------------------
+# -- level sets
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_weights_of_several_thresholds_add_up():
     mean, covariance = posterior()
-    weights = np.sum([reference.level_set_weights(mean, covariance, h) for h in (-0.2, H, 0.8)], axis=0)
+    weights = np.sum(
+        [reference.level_set_weights(mean, covariance, h) for h in (-0.2, H, 0.8)], axis=0
+    )
     expected = reference.weighted_reduction(covariance, weights, [NOISE])[:, 0]
     running = study(tv.LevelSet([-0.2, H, 0.8]))
     np.testing.assert_allclose(running.gains().ravel(), expected, rtol=1e-9)
@@ -82,7 +88,12 @@ def test_pending_measurements_count_as_made():
 def test_noise_levels_are_chosen_per_cost():
     levels = tv.NoiseLevels(variance=[0.01, 0.3], cost=[4.0, 1.0])
     made = tv.Study(
-        tv.Domain.grid(x=X), tv.LevelSet(H), kernel=KERNEL, mean=0.1, noise=levels, policy=tv.WeightedTruVaR()
+        tv.Domain.grid(x=X),
+        tv.LevelSet(H),
+        kernel=KERNEL,
+        mean=0.1,
+        noise=levels,
+        policy=tv.WeightedTruVaR(),
     )
     covariance = KERNEL(X[:, None])
     weights = reference.level_set_weights(np.full(N, 0.1), covariance, H)
@@ -110,14 +121,21 @@ def test_without_noise_nothing_is_measured_twice_and_the_study_ends_well():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_of_tied_candidates_the_first_one_is_chosen(engine):
     made = tv.Study(
-        tv.Domain.grid(x=X), tv.LevelSet(H), kernel=KERNEL, mean=0.1, noise=NOISE, policy="auto", engine=engine
+        tv.Domain.grid(x=X),
+        tv.LevelSet(H),
+        kernel=KERNEL,
+        mean=0.1,
+        noise=NOISE,
+        policy="auto",
+        engine=engine,
     )
     gains = made.gains()
     np.testing.assert_allclose(gains, gains[::-1], rtol=1e-12)
     assert made.ask().index == N // 2 - 1
 
 
-# -- optima ------------------------------------------------------------------------------------------------------------
+# -- optima
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -155,7 +173,12 @@ def test_the_weights_of_an_optimum_are_those_of_many_independent_draws():
 def test_minimising_is_maximising_the_negative_function():
     up = study(goal=tv.Maximize())
     down = tv.Study(
-        tv.Domain.grid(x=X), tv.Minimize(), kernel=KERNEL, mean=-0.1, noise=NOISE, policy=tv.WeightedTruVaR(stops=1)
+        tv.Domain.grid(x=X),
+        tv.Minimize(),
+        kernel=KERNEL,
+        mean=-0.1,
+        noise=NOISE,
+        policy=tv.WeightedTruVaR(stops=1),
     )
     for index, y in TOLD:
         down.tell({"x": X[index]}, -y)
@@ -180,7 +203,11 @@ def test_the_rows_of_a_tour_have_the_variance_of_the_differences():
     tour = tour_rows(context, rows.sites, rows.weight, rows.leader)
     _, covariance = posterior()
     leader = rows.sites[rows.leader]
-    variance = np.diag(covariance)[rows.sites] - 2 * covariance[leader, rows.sites] + covariance[leader, leader]
+    variance = (
+        np.diag(covariance)[rows.sites]
+        - 2 * covariance[leader, rows.sites]
+        + covariance[leader, leader]
+    )
     others = rows.sites != leader
     np.testing.assert_allclose(tour.variance[others], variance[others], rtol=1e-9)
     assert (tour.curves[~others] == 0).all()
@@ -222,12 +249,19 @@ def test_a_cheap_task_is_measured_in_place_of_the_target():
     tasks = tv.Tasks([[1, 0.95], [0.95, 1]], ["yield", "proxy"], noise=[1e-2, 1e-2], cost=[20, 1])
     for goal in (tv.LevelSet(H), tv.Maximize()):
         made = tv.Study(
-            tv.Domain.grid(x=X), goal, kernel=KERNEL, mean=0.0, noise=1e-2, tasks=tasks, policy=tv.WeightedTruVaR()
+            tv.Domain.grid(x=X),
+            goal,
+            kernel=KERNEL,
+            mean=0.0,
+            noise=1e-2,
+            tasks=tasks,
+            policy=tv.WeightedTruVaR(),
         )
         assert made.ask().task == "proxy"
 
 
-# -- bounds from nodes -------------------------------------------------------------------------------------------------
+# -- bounds from nodes
+# -------------------------------------------------------------------------------------------------
 
 
 def smooth_problem(layout, lengthscale, steps, seed=0):
@@ -314,7 +348,8 @@ def test_the_lazy_engine_with_nodes_chooses_what_the_dense_one_does(monkeypatch)
     assert engine._nodes_cache[0] is not None
 
 
-# -- names, options and properties -------------------------------------------------------------------------------------
+# -- names, options and properties
+# -------------------------------------------------------------------------------------
 
 
 def test_the_name_auto_stands_for_it_and_plus_keeps_its_own():
@@ -342,7 +377,11 @@ def test_no_measurement_gains_more_than_all_the_ambiguity(problem, values):
     assert running.gains().min() >= 0
 
 
-@given(problem=problems(goal="level", mean=0.0, uneven=False, noise=1e-2), values=observations(5), factor=st.just(5.0))
+@given(
+    problem=problems(goal="level", mean=0.0, uneven=False, noise=1e-2),
+    values=observations(5),
+    factor=st.just(5.0),
+)
 @EXAMPLES
 def test_the_rows_of_a_level_set_do_not_depend_on_the_unit(problem, values, factor):
     from dataclasses import replace

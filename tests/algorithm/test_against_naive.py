@@ -1,4 +1,5 @@
-"""The package takes the same steps as a naive transcription of the paper: every number agrees to 1e-8."""
+"""The package takes the same steps as a naive transcription of the paper: every number agrees to
+1e-8."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ FINER = tv.Domain.grid(x=np.linspace(0, 1, 6), y=np.linspace(0, 1, 7))
 LINE = tv.Domain.grid(x=np.linspace(-1, 2, 40))
 SHORT = tv.Domain.grid(x=np.linspace(-1, 2, 30))
 LAKE = tv.Domain.grid(distance_m=np.linspace(0, 1400, 8), depth_m=np.linspace(-18, 0, 6))
-SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(5).uniform(size=(36, 2)), columns=["x", "y"]))
+SCATTER = tv.Domain.table(
+    pd.DataFrame(np.random.default_rng(5).uniform(size=(36, 2)), columns=["x", "y"])
+)
 
 SMOOTH = RBF(0.25)
 ROUGH = Matern([0.3, 0.45], nu=2.5)
@@ -31,7 +34,11 @@ LEVELS = [(1e-6, 15.0), (1e-3, 10.0), (0.05, 2.0)]
 EVEN_LEVELS = [(1e-6, 4.0), (1e-2, 3.5), (0.2, 1.5)]
 UNEVEN = 10.0 ** np.random.default_rng(1).uniform(-4, -0.5, size=200)
 PRICES = np.random.default_rng(2).uniform(0.5, 8.0, size=200)
-TASKS = {"tasks": np.array([[1.0, 0.8], [0.8, 1.0]]), "task_noise": [1e-3, 2e-3], "task_cost": [5.0, 1.0]}
+TASKS = {
+    "tasks": np.array([[1.0, 0.8], [0.8, 1.0]]),
+    "task_noise": [1e-3, 2e-3],
+    "task_cost": [5.0, 1.0],
+}
 
 LOG_BO = ("log", 0.5)
 
@@ -154,7 +161,9 @@ def assert_best_choice(naive: NaiveTruVaR, gains: np.ndarray, row: int) -> None:
     """No allowed candidate scores better than the chosen one, which is allowed itself."""
     scores = gains / naive.costs()
     sure = np.array([r.point in naive.allowed() for r in naive.rows()])
-    if isinstance(naive.among, tuple):  # points that tie with the last of the prefilter may be in or out
+    if isinstance(
+        naive.among, tuple
+    ):  # points that tie with the last of the prefilter may be in or out
         values = naive.acquisition()[[r.point for r in naive.rows()]]
         last = np.sort(naive.acquisition())[-naive.among[1]]
         assert values[row] >= last - TIE
@@ -165,7 +174,9 @@ def assert_best_choice(naive: NaiveTruVaR, gains: np.ndarray, row: int) -> None:
     assert scores[row] > 0
 
 
-def assert_same_ask(naive: NaiveTruVaR, suggestion: tv.Suggestion, gains: np.ndarray | None = None) -> Action:
+def assert_same_ask(
+    naive: NaiveTruVaR, suggestion: tv.Suggestion, gains: np.ndarray | None = None
+) -> Action:
     """Check that the suggestion is a best choice of the reference, which then takes it too."""
     if gains is None:
         gains = naive.gains_ahead()
@@ -184,7 +195,8 @@ def assert_same_gains(study: tv.Study, naive: NaiveTruVaR) -> np.ndarray:
 
 
 def assert_same_steps(study: tv.Study, naive: NaiveTruVaR, steps: int, seed: int = 0) -> None:
-    """Ask, tell, ask, tell; the reference follows the study's choice, so that a tie does not separate them."""
+    """Ask, tell, ask, tell; the reference follows the study's choice, so that a tie does not
+    separate them."""
     measure = measured(naive, seed)
     assert_same_state(study, naive)
     for _ in range(steps):
@@ -197,7 +209,8 @@ def assert_same_steps(study: tv.Study, naive: NaiveTruVaR, steps: int, seed: int
         assert_same_state(study, naive)
 
 
-# name: (domain, arguments of the reference, the epoch that the run must reach so that the case shows something)
+# name: (domain, arguments of the reference, the epoch that the run must reach so that the case
+# shows something)
 CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
     "maximum": (GRID, {"goal": "max", "kernel": SMOOTH, "beta_schedule": LOG_BO}, 2),
     "minimum": (SCATTER, {"goal": "min", "kernel": ROUGH, "beta_schedule": LOG_BO}, 2),
@@ -233,7 +246,11 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         {"goal": "max", "kernel": LINE_KERNEL, "cost": 0.5, "travel": [2.0], "noise": 1e-3},
         1,
     ),
-    "uneven noise": (SCATTER, {"goal": "level", "threshold": 0.3, "kernel": SMOOTH, "noise": UNEVEN}, 1),
+    "uneven noise": (
+        SCATTER,
+        {"goal": "level", "threshold": 0.3, "kernel": SMOOTH, "noise": UNEVEN},
+        1,
+    ),
     "uneven noise and prices": (
         GRID,
         {"goal": "max", "kernel": ROUGH, "noise": UNEVEN, "cost": PRICES, "beta_schedule": LOG_BO},
@@ -249,7 +266,11 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         {"goal": "level", "threshold": 0.1, "kernel": LINE_KERNEL, "noise": 0.0},
         2,
     ),
-    "three noise levels": (GRID, {"goal": "level", "threshold": 0.3, "kernel": SMOOTH, "levels": LEVELS}, 1),
+    "three noise levels": (
+        GRID,
+        {"goal": "level", "threshold": 0.3, "kernel": SMOOTH, "levels": LEVELS},
+        1,
+    ),
     "noise levels and prices": (
         SHORT,
         {
@@ -323,7 +344,13 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
     ),
     "not monotone": (
         GRID,
-        {"goal": "max", "kernel": SMOOTH, "monotone": False, "beta_schedule": ("log", 0.3), "noise": 0.05},
+        {
+            "goal": "max",
+            "kernel": SMOOTH,
+            "monotone": False,
+            "beta_schedule": ("log", 0.3),
+            "noise": 0.05,
+        },
         2,
     ),
     "level set, not monotone": (
@@ -350,7 +377,11 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
     ),
     "top by ucb": (SCATTER, {"goal": "max", "kernel": SMOOTH, "among": ("top", 8, "ucb")}, 1),
     "top by ei": (SCATTER, {"goal": "max", "kernel": SMOOTH, "among": ("top", 8, "ei")}, 1),
-    "minimum, top by ucb": (SCATTER, {"goal": "min", "kernel": ROUGH, "among": ("top", 8, "ucb")}, 1),
+    "minimum, top by ucb": (
+        SCATTER,
+        {"goal": "min", "kernel": ROUGH, "among": ("top", 8, "ucb")},
+        1,
+    ),
     "minimum, top by ei": (SCATTER, {"goal": "min", "kernel": ROUGH, "among": ("top", 8, "ei")}, 1),
     "pure variance reduction": (
         GRID,
@@ -362,7 +393,11 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         {"goal": "level", "threshold": 0.3, "kernel": ROUGH, "eta": 0.0},
         1,
     ),
-    "implicit threshold": (GRID, {"goal": "implicit", "threshold": 0.6, "kernel": SMOOTH, "mean": 2.0}, 1),
+    "implicit threshold": (
+        GRID,
+        {"goal": "implicit", "threshold": 0.6, "kernel": SMOOTH, "mean": 2.0},
+        1,
+    ),
     "implicit threshold, not monotone": (
         LINE,
         {
@@ -375,7 +410,11 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         },
         2,
     ),
-    "maximum anticipating the mean": (SCATTER, {"goal": "max", "kernel": SMOOTH, "anticipate": "mean"}, 1),
+    "maximum anticipating the mean": (
+        SCATTER,
+        {"goal": "max", "kernel": SMOOTH, "anticipate": "mean"},
+        1,
+    ),
     "level set anticipating the mean": (
         SCATTER,
         {"goal": "level", "threshold": 0.3, "kernel": ROUGH, "anticipate": "mean"},
@@ -398,7 +437,13 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
     ),
     "not monotone, anticipating the mean": (
         LINE,
-        {"goal": "max", "kernel": LINE_KERNEL, "anticipate": "mean", "monotone": False, "noise": 1e-3},
+        {
+            "goal": "max",
+            "kernel": LINE_KERNEL,
+            "anticipate": "mean",
+            "monotone": False,
+            "noise": 1e-3,
+        },
         1,
     ),
     "level set, not monotone, anticipating the average": (
@@ -476,10 +521,21 @@ CASES: dict[str, tuple[tv.Domain, dict[str, Any], int]] = {
         },
         1,
     ),
-    "slack": (FINER, {"goal": "max", "kernel": SMOOTH, "slack": 0.3, "r": 0.5, "beta_schedule": LOG_BO}, 3),
+    "slack": (
+        FINER,
+        {"goal": "max", "kernel": SMOOTH, "slack": 0.3, "r": 0.5, "beta_schedule": LOG_BO},
+        3,
+    ),
     "level set, slack, r": (
         LINE,
-        {"goal": "level", "threshold": 0.1, "kernel": LINE_KERNEL, "slack": 0.1, "r": 0.3, "noise": 1e-3},
+        {
+            "goal": "level",
+            "threshold": 0.1,
+            "kernel": LINE_KERNEL,
+            "slack": 0.1,
+            "r": 0.3,
+            "noise": 1e-3,
+        },
         2,
     ),
     "learned constant mean": (
@@ -506,7 +562,9 @@ def test_every_step_is_the_naive_step(name: str) -> None:
 
 @pytest.mark.parametrize("goal", ["max", "level"])
 def test_a_batch_is_greedy_steps_on_pending_variance(goal: str) -> None:
-    study, naive = study_and_reference(GRID, goal=goal, threshold=0.3, kernel=SMOOTH, beta_schedule=("log", 1.0))
+    study, naive = study_and_reference(
+        GRID, goal=goal, threshold=0.3, kernel=SMOOTH, beta_schedule=("log", 1.0)
+    )
     measure = measured(naive, seed=4)
     for _ in range(3):
         batch = study.ask(4)
@@ -523,7 +581,9 @@ def test_a_batch_is_greedy_steps_on_pending_variance(goal: str) -> None:
 
 
 def test_a_batch_lowers_the_target_for_itself_when_pending_points_leave_nothing_to_gain() -> None:
-    study, naive = study_and_reference(GRID, goal="max", kernel=RBF(0.6), beta_schedule=("constant", 2.0), noise=1e-3)
+    study, naive = study_and_reference(
+        GRID, goal="max", kernel=RBF(0.6), beta_schedule=("constant", 2.0), noise=1e-3
+    )
     measure = measured(naive, seed=5)
     for _ in range(3):
         batch = study.ask(4)
@@ -540,7 +600,12 @@ def test_a_batch_lowers_the_target_for_itself_when_pending_points_leave_nothing_
 
 @pytest.mark.parametrize("travel", [False, True])
 def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
-    spec: dict[str, Any] = {"goal": "level", "threshold": 0.1, "kernel": LINE_KERNEL, "noise": UNEVEN}
+    spec: dict[str, Any] = {
+        "goal": "level",
+        "threshold": 0.1,
+        "kernel": LINE_KERNEL,
+        "noise": UNEVEN,
+    }
     if travel:
         spec |= {"cost": 1.0, "travel": [2.0]}
     study, naive = study_and_reference(SHORT, **spec)
@@ -570,7 +635,13 @@ def test_pending_points_told_out_of_order_or_withdrawn(travel: bool) -> None:
 
 def test_unsolicited_measurements_on_and_between_the_points() -> None:
     study, naive = study_and_reference(
-        GRID, goal="max", kernel=ROUGH, noise=1e-2, cost=1.0, travel=[1.0, 3.0], beta_schedule=LOG_BO
+        GRID,
+        goal="max",
+        kernel=ROUGH,
+        noise=1e-2,
+        cost=1.0,
+        travel=[1.0, 3.0],
+        beta_schedule=LOG_BO,
     )
     rng = np.random.default_rng(7)
     measure = measured(naive, seed=7)
@@ -604,7 +675,8 @@ def mixture(rng: np.random.Generator) -> tuple[tv.Domain, dict[str, Any]]:
     spec: dict[str, Any] = {
         "goal": goal,
         "monotone": one_of(True, False),
-        "kernel": ConstantKernel(one_of(0.1, 1.0, 9.0)) * one_of(RBF(0.3), Matern([0.2, 0.4], nu=2.5)),
+        "kernel": ConstantKernel(one_of(0.1, 1.0, 9.0))
+        * one_of(RBF(0.3), Matern([0.2, 0.4], nu=2.5)),
         "mean": mean,
         "noise": one_of(1e-3, 0.2, UNEVEN),
         "beta_schedule": one_of(LOG_BO, ("log", 1.0), ("constant", 3.0), ("constant", 0.7)),
@@ -618,7 +690,9 @@ def mixture(rng: np.random.Generator) -> tuple[tv.Domain, dict[str, Any]]:
     else:
         spec["among"] = one_of(None, "potential", ("top", 5, "ucb"), ("top", 5, "ei"))
     spec["anticipate"] = one_of(None, "mean", "average")
-    spec |= one_of({}, {"cost": PRICES}, {"cost": 1.0, "travel": [3.0, 1.0], "magnitude": [0.0, 2.0]})
+    spec |= one_of(
+        {}, {"cost": PRICES}, {"cost": 1.0, "travel": [3.0, 1.0], "magnitude": [0.0, 2.0]}
+    )
     spec |= one_of({}, {"levels": EVEN_LEVELS}, {"tasks": np.array([[1.0, 1.2], [1.2, 3.0]])})
     return domain, spec
 

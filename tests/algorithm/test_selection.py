@@ -18,9 +18,13 @@ def measured(policy: str, **settings: object) -> tv.Study:
 
 
 @pytest.mark.parametrize("policy", ["truvar", "auto", "plus", "straddle", "variance"])
-@pytest.mark.parametrize("settings", [{}, {"kernel": RBF(0.3), "mean": 0.0}], ids=["learned", "known"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": RBF(0.3), "mean": 0.0}], ids=["learned", "known"]
+)
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_context_that_holds_every_point_is_the_whole_domain(policy: str, settings: dict, fails: bool) -> None:
+def test_a_context_that_holds_every_point_is_the_whole_domain(
+    policy: str, settings: dict, fails: bool
+) -> None:
     study = measured(policy, **settings)
     if fails:
         study.fail(study.ask())

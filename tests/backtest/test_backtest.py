@@ -1,4 +1,5 @@
-"""Backtests give the same numbers however the work is spread or interrupted, and summarise them correctly."""
+"""Backtests give the same numbers however the work is spread or interrupted, and summarise them
+correctly."""
 
 import json
 from pathlib import Path
@@ -28,7 +29,10 @@ POLICIES = {"truvar": "truvar", "pure": tv.TruVaR(eta=0.0)}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    x, z = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9), indexing="ij"))
+    x, z = (
+        axis.ravel()
+        for axis in np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9), indexing="ij")
+    )
     hill = np.exp(-((x - 0.4) ** 2 + (z - 0.6) ** 2) / 0.1)
     pd.DataFrame({"x": x, "z": z, "height": hill}).to_csv(tmp_path / "hill.csv", index=False)
     return tmp_path
@@ -46,24 +50,41 @@ def test_results_do_not_depend_on_how_the_work_is_spread(folder: Path) -> None:
 
 
 def test_an_address_without_a_scheduler_is_reported_in_one_line(folder: Path, capsys) -> None:
-    (folder / "hill.toml").write_text('[domain]\ntable = "hill.csv"\ncolumns = ["x", "z"]\n[goal]\nlevel_set = 0.5\n')
-    options = ["--truth", "height", "--budget", "5", "--out", str(folder / "out"), "--dask", "nonsense"]
+    (folder / "hill.toml").write_text(
+        '[domain]\ntable = "hill.csv"\ncolumns = ["x", "z"]\n[goal]\nlevel_set = 0.5\n'
+    )
+    options = [
+        "--truth",
+        "height",
+        "--budget",
+        "5",
+        "--out",
+        str(folder / "out"),
+        "--dask",
+        "nonsense",
+    ]
     assert main(["backtest", str(folder / "hill.toml"), *options]) == 1
     assert "no Dask scheduler answers at 'nonsense'" in capsys.readouterr().err
 
 
 def test_policies_share_the_starting_point_of_a_replicate(folder: Path) -> None:
     result = backtest(problem_from_dict(SPEC, folder), "height", POLICIES, replicates=4, budget=12)
-    first = result.curves[result.curves["step"] == 1].pivot(index="replicate", columns="policy", values="score")
+    first = result.curves[result.curves["step"] == 1].pivot(
+        index="replicate", columns="policy", values="score"
+    )
     assert (first["truvar"] == first["pure"]).all()
-    other = backtest(problem_from_dict(SPEC, folder), "height", POLICIES, replicates=4, budget=12, seed=1)
+    other = backtest(
+        problem_from_dict(SPEC, folder), "height", POLICIES, replicates=4, budget=12, seed=1
+    )
     assert not numbers(result).equals(numbers(other))
 
 
 def test_no_run_spends_more_than_the_budget(folder: Path) -> None:
     result = backtest(problem_from_dict(SPEC, folder), "height", POLICIES, replicates=2, budget=15)
     assert (result.curves["spent"] <= 15).all()
-    assert (result.curves.groupby(["policy", "replicate"])["spent"].max() > 15 - 4).all()  # no step costs more than 3
+    assert (
+        result.curves.groupby(["policy", "replicate"])["spent"].max() > 15 - 4
+    ).all()  # no step costs more than 3
 
 
 def test_until_ends_a_run_early_and_changes_nothing_else(folder: Path) -> None:
@@ -75,7 +96,9 @@ def test_until_ends_a_run_early_and_changes_nothing_else(folder: Path) -> None:
         part = ended[(ended["policy"] == run[0]) & (ended["replicate"] == run[1])]
         assert (part["score"].iloc[:-1] < 0.8).all()
         assert part["score"].iloc[-1] >= 0.8 or len(part) == len(curve)
-        pd.testing.assert_frame_equal(part.reset_index(drop=True), curve.iloc[: len(part)].reset_index(drop=True))
+        pd.testing.assert_frame_equal(
+            part.reset_index(drop=True), curve.iloc[: len(part)].reset_index(drop=True)
+        )
 
 
 def test_the_score_of_a_level_set_is_the_f1_of_the_posterior_mean(folder: Path) -> None:
@@ -83,7 +106,9 @@ def test_the_score_of_a_level_set_is_the_f1_of_the_posterior_mean(folder: Path) 
     truth = problem.domain.column("height")
     study = problem.study()
     curve = simulate_run(study, Simulator(truth, noisy=True, seed=(3,)), 25.0, "truvar", 0)
-    assert curve["score"].iloc[-1] == pytest.approx(f1_score(truth >= 0.5, study.result().mean >= 0.5))
+    assert curve["score"].iloc[-1] == pytest.approx(
+        f1_score(truth >= 0.5, study.result().mean >= 0.5)
+    )
     assert curve["score"].iloc[-1] > curve["score"].iloc[0]
 
 
@@ -96,7 +121,15 @@ def test_an_interrupted_backtest_continues_without_repeating_finished_runs(folde
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        backtest(problem, "height", POLICIES, replicates=3, budget=20, folder=folder / "kept", progress=stop)
+        backtest(
+            problem,
+            "height",
+            POLICIES,
+            replicates=3,
+            budget=20,
+            folder=folder / "kept",
+            progress=stop,
+        )
     before = {path: path.stat().st_mtime_ns for path in (folder / "kept" / "runs").glob("*.json")}
     assert len(before) == 2
     seen: list[tuple[int, int]] = []
@@ -137,19 +170,31 @@ def test_an_optimum_is_scored_by_the_regret_of_the_reported_point(folder: Path) 
 
 
 def test_every_replicate_may_have_its_own_function_on_a_box() -> None:
-    spec = {**SPEC, "domain": {"box": {"x": [0, 1], "z": [0, 1]}, "representers": 64}, "goal": {"maximize": True}}
+    spec = {
+        **SPEC,
+        "domain": {"box": {"x": [0, 1], "z": [0, 1]}, "representers": 64},
+        "goal": {"maximize": True},
+    }
     spec["cost"] = {"base": 1.0}
 
     def peak(replicate: int) -> Function:
         return Function(lambda x: 1 - ((x - 0.2 - 0.3 * replicate) ** 2).sum(axis=1), 1.0)
 
-    result = backtest(problem_from_dict(spec), peak, {"truvar": "truvar"}, replicates=2, budget=14, noisy=False)
+    result = backtest(
+        problem_from_dict(spec), peak, {"truvar": "truvar"}, replicates=2, budget=14, noisy=False
+    )
     assert result.curves["score"].min() >= 0
     assert result.at(14.0)["truvar"].max() < 0.02
     last = result.curves[result.curves["step"] > 10].groupby("replicate")[["x", "z"]].median()
     assert not np.allclose(last.loc[0], last.loc[1], atol=0.1)
     measured = backtest(
-        problem_from_dict(spec), peak, {"truvar": "truvar"}, replicates=1, budget=8, noisy=False, judged="measured"
+        problem_from_dict(spec),
+        peak,
+        {"truvar": "truvar"},
+        replicates=1,
+        budget=8,
+        noisy=False,
+        judged="measured",
     )
     assert measured.curves["score"].is_monotonic_decreasing
 
@@ -171,8 +216,12 @@ def test_the_summary_for_json_is_nested_and_has_no_infinity(folder: Path) -> Non
 
 def test_backtest_is_a_public_name(folder: Path) -> None:
     assert tv.backtest is backtest
-    result = tv.backtest(problem_from_dict(SPEC, folder), "height", ["truvar"], replicates=1, budget=6)
-    assert {"policy", "replicate", "step", "spent", "score", "seconds", "x", "z"} <= set(result.curves.columns)
+    result = tv.backtest(
+        problem_from_dict(SPEC, folder), "height", ["truvar"], replicates=1, budget=6
+    )
+    assert {"policy", "replicate", "step", "spent", "score", "seconds", "x", "z"} <= set(
+        result.curves.columns
+    )
 
 
 def test_the_plot_has_a_line_for_every_policy(folder: Path) -> None:
@@ -193,7 +242,9 @@ def test_the_plot_has_a_line_for_every_policy(folder: Path) -> None:
         ({"replicates": 0}, "replicates"),
     ],
 )
-def test_invalid_arguments_are_reported_in_one_line(folder: Path, changes: dict, words: str) -> None:
+def test_invalid_arguments_are_reported_in_one_line(
+    folder: Path, changes: dict, words: str
+) -> None:
     settings = {"truth": "height", "policies": ["truvar"], "budget": 10, "replicates": 1, **changes}
     with pytest.raises(tv.TruvarError, match=words) as mistake:
         backtest(problem_from_dict(SPEC, folder), **settings)
@@ -202,12 +253,17 @@ def test_invalid_arguments_are_reported_in_one_line(folder: Path, changes: dict,
 
 def test_the_svm_table_of_the_paper_can_be_backtested(real_data: Path) -> None:
     spec = {
-        "domain": {"table": str(real_data / "svm_on_grid.csv"), "columns": ["C", "alpha", "epsilon"]},
+        "domain": {
+            "table": str(real_data / "svm_on_grid.csv"),
+            "columns": ["C", "alpha", "epsilon"],
+        },
         "goal": {"minimize": True, "monotone": False},
         "model": {"kernel": "matern52", "refit_every": 3},
         "noise": {"variance": 1e-6},
     }
-    result = backtest(problem_from_dict(spec), "validation_error", ["truvar"], replicates=1, budget=12)
+    result = backtest(
+        problem_from_dict(spec), "validation_error", ["truvar"], replicates=1, budget=12
+    )
     assert len(result.curves) == 12
     assert result.curves["score"].iloc[-1] < 0.5 - 0.2411
 
@@ -229,7 +285,9 @@ def test_kept_runs_are_not_reused_for_a_table_with_other_costs(folder: Path) -> 
     for price in (1.0, 4.0):
         frame.assign(price=price).to_csv(folder / "hill.csv", index=False)
         problem = problem_from_dict(spec, folder)
-        result = backtest(problem, "height", ["truvar"], replicates=1, budget=8, folder=folder / "kept")
+        result = backtest(
+            problem, "height", ["truvar"], replicates=1, budget=8, folder=folder / "kept"
+        )
         assert len(result.curves) == 8 / price
 
 

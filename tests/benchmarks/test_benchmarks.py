@@ -27,11 +27,17 @@ def test_only_the_rows_asked_for_are_measured(tmp_path, capsys):
 
 
 def test_the_start_up_rows_are_compared_with_release_0_1_0(monkeypatch):
-    """A command that takes as long as in 0.1.0, on a machine of any speed, has the ratio 1 and misses its target."""
-    taken = {key: 3.0 * ratio for key, ratio in startup.RELEASE_0_1_0.items()} | {"reference": 3.0, "classes": 6.0}
+    """A command that takes as long as in 0.1.0, on a machine of any speed, has the ratio 1 and
+    misses its target."""
+    taken = {key: 3.0 * ratio for key, ratio in startup.RELEASE_0_1_0.items()} | {
+        "reference": 3.0,
+        "classes": 6.0,
+    }
     taken["help"] /= 10
     monkeypatch.setattr(startup, "processor_times", lambda side, rounds: taken)
-    monkeypatch.setattr(startup, "_first_suggestion", lambda side, rounds: Row("first-suggestion", "", 1.0))
+    monkeypatch.setattr(
+        startup, "_first_suggestion", lambda side, rounds: Row("first-suggestion", "", 1.0)
+    )
     rows = {row.name: row for row in startup.rows(quick=False)}
     assert rows["startup-help"].measured == pytest.approx(0.1)
     for key in ("version", "import", "ask", "tell", "status", "optuna"):
@@ -46,7 +52,9 @@ def test_the_start_up_rows_are_compared_with_release_0_1_0(monkeypatch):
     assert rows["startup-help-optuna"].measured is None
 
 
-@pytest.mark.parametrize("case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [optimum(12, 6), level_set(12, 6), noise_levels(12, 4)], ids=lambda case: case.name
+)
 @pytest.mark.parametrize("recipe", [Recipe, Fixed, Tuned])
 def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
     study = case.study()
@@ -59,7 +67,9 @@ def test_the_recipe_gives_the_gains_and_the_mean_of_truvar(case, recipe):
         study.tell(suggestion, measure(suggestion))
         measured, inputs = state_of(study, case.mean)
         mean, gains = other.gains(measured, inputs)
-        np.testing.assert_allclose(gains.ravel(), study.gains(), rtol=1e-8, atol=1e-8 * study.gains().max() + 1e-12)
+        np.testing.assert_allclose(
+            gains.ravel(), study.gains(), rtol=1e-8, atol=1e-8 * study.gains().max() + 1e-12
+        )
         np.testing.assert_allclose(case.mean + mean, study.result().mean, atol=1e-7)
     assert study.steps >= 3
 

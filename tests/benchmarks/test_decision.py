@@ -16,7 +16,9 @@ import truvar as tv
 
 def test_every_problem_is_in_one_half_and_both_halves_have_every_kind(monkeypatch):
     monkeypatch.delenv("TRUVAR_DATA", raising=False)
-    halves = {half: [case for case in cases() if case.half == half] for half in ("tuning", "held-out")}
+    halves = {
+        half: [case for case in cases() if case.half == half] for half in ("tuning", "held-out")
+    }
     names = [case.name for half in halves.values() for case in half]
     assert len(set(names)) == len(names)
     for half in halves.values():
@@ -46,7 +48,10 @@ def test_every_baseline_supports_the_goal_of_its_problem(monkeypatch):
         problem = case.make(8)[0]
         for name, policy in baselines(case).items():
             study = problem.study(policy=policy)
-            assert policy.candidate_rows(study.policy_context(), study.candidates()) is None or name == "random"
+            assert (
+                policy.candidate_rows(study.policy_context(), study.candidates()) is None
+                or name == "random"
+            )
 
 
 def outcome(costs, budget=100.0):
@@ -64,7 +69,9 @@ def test_a_rule_is_compared_with_the_best_other_and_a_miss_counts_as_the_budget(
 
 def test_the_mean_over_problems_is_geometric_and_its_interval_surrounds_it():
     rng = np.random.default_rng(0)
-    made = [outcome({"a": f * rng.uniform(8, 12, 20), "b": rng.uniform(8, 12, 20)}) for f in (0.5, 2.0)]
+    made = [
+        outcome({"a": f * rng.uniform(8, 12, 20), "b": rng.uniform(8, 12, 20)}) for f in (0.5, 2.0)
+    ]
     found = bootstrapped(made, "a", [["b"], ["b"]])
     singles = [ratio(one, 0.9, "a", ["b"]) for one in made]
     assert found.value == pytest.approx(np.sqrt(singles[0] * singles[1]))
@@ -82,7 +89,20 @@ def test_all_rules_share_the_starts_and_runs_end_at_the_last_target():
 
 def test_the_command_runs(tmp_path, capsys):
     target = tmp_path / "decision.json"
-    assert main(["--quick", "--only", "lake-long", "--policies", "gchk,straddle,ei,plus", "--json", str(target)]) == 0
+    assert (
+        main(
+            [
+                "--quick",
+                "--only",
+                "lake-long",
+                "--policies",
+                "gchk,straddle,ei,plus",
+                "--json",
+                str(target),
+            ]
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "gchk" in printed
     assert "plus over the best baseline: 0.9: " in printed

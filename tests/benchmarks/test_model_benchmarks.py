@@ -9,7 +9,9 @@ from benchmarks import heteroscedastic
 
 
 def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "false", "--problems", "lognormal", "--starts", "1", "--steps", "8"]) == 0
+    assert (
+        main(["--only", "false", "--problems", "lognormal", "--starts", "1", "--steps", "8"]) == 0
+    )
     assert "| lognormal | 0 (0) | 0 (0) |" in capsys.readouterr().out
     assert heteroscedastic.main(["--fields", "1", "--sizes", "12"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + len(heteroscedastic.KINDS)
@@ -27,7 +29,8 @@ def test_a_wrong_value_counts_as_found_and_a_right_one_as_a_false_alarm() -> Non
 
 @pytest.mark.slow
 def test_right_values_are_rarely_left_out() -> None:
-    """Fewer than 1 % of the fits to clean draws, fronts and peaks leave out a value: at most 3 of 360."""
+    """Fewer than 1 % of the fits to clean draws, fronts and peaks leave out a value: at most 3
+    of 360."""
     wrong = 0
     for start in range(60):
         for dimension in (1, 2):
@@ -46,5 +49,7 @@ def fit_at_random(instance, t: int, start: int) -> tuple[int, ...]:
     values = np.array([instance.measure(row, number) for number, row in enumerate(rows, 1)])
     domain = instance.domain
     direction = 0 if instance.goal.level_set else instance.goal.sign
-    data = FitData(domain.points[rows], values, None, domain.extent, domain.spacing, direction=direction)
+    data = FitData(
+        domain.points[rows], values, None, domain.extent, domain.spacing, direction=direction
+    )
     return fit_ensemble("matern52", data, None, start).outliers

@@ -18,7 +18,11 @@ def test_the_kernels_of_another_core_type_are_really_used(monkeypatch: pytest.Mo
     code = "import json; from benchmarks.portability import blas_cores; print(json.dumps(blas_cores()))"
     for core in ("Prescott", "Sandybridge"):
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment(core), capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env=environment(core),
+            capture_output=True,
+            text=True,
+            check=True,
         )
         check_cores(core, json.loads(done.stdout))
     assert "OPENBLAS_CORETYPE" not in environment("default")
@@ -31,5 +35,7 @@ def test_a_comparison_with_the_same_kernels_fails(used: list[str]) -> None:
 
 
 def test_the_table_has_the_spread_of_every_number() -> None:
-    text = table("lake", {"default": {"above": 107, "F1": 0.9375}, "Prescott": {"above": 110, "F1": 0.9375}})
+    text = table(
+        "lake", {"default": {"above": 107, "F1": 0.9375}, "Prescott": {"above": 110, "F1": 0.9375}}
+    )
     assert text.splitlines()[-1] == "| spread | 3 | 0 |"

@@ -1,4 +1,5 @@
-"""The comparison from scratch: its split, its starts and errors, its scores, and that it runs and resumes."""
+"""The comparison from scratch: its split, its starts and errors, its scores, and that it runs
+and resumes."""
 
 import json
 from dataclasses import replace
@@ -26,7 +27,11 @@ def without_data(monkeypatch):
 
 @pytest.fixture(scope="module")
 def runs():
-    return {(problem, method): run(problem, method, 0, STEPS) for problem in PROBLEMS for method in METHODS}
+    return {
+        (problem, method): run(problem, method, 0, STEPS)
+        for problem in PROBLEMS
+        for method in METHODS
+    }
 
 
 def case_named(name):
@@ -51,7 +56,9 @@ def test_every_problem_is_in_one_half_and_both_halves_have_both_kinds():
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_kept_runs_are_valid_for_a_problem_and_not_for_the_options_of_a_goal(name):
     instance = case_named(name).instance(0)
-    with_options = replace(instance, goal=replace(instance.goal, monotone=not instance.goal.monotone))
+    with_options = replace(
+        instance, goal=replace(instance.goal, monotone=not instance.goal.monotone)
+    )
     assert with_options.fingerprint == instance.fingerprint
     assert replace(instance, goal=tv.LevelSet(0.25)).fingerprint != instance.fingerprint
     assert replace(instance, truth=instance.truth**2).fingerprint != instance.fingerprint
@@ -89,7 +96,9 @@ def test_errors_depend_on_problem_start_and_number_only():
 
 def test_one_measurement_is_off_by_a_hundred_standard_deviations():
     instance = case_named("outlier").instance(0)
-    errors = [(instance.measure(3, n) - instance.truth[3]) / instance.noise.sd for n in range(1, 61)]
+    errors = [
+        (instance.measure(3, n) - instance.truth[3]) / instance.noise.sd for n in range(1, 61)
+    ]
     assert errors[OUTLIER_NUMBER - 1] == pytest.approx(100.0)
     assert max(np.abs(np.delete(errors, OUTLIER_NUMBER - 1))) < 6
 
@@ -108,7 +117,11 @@ def test_all_methods_begin_with_the_same_candidates_and_scores_are_shares(runs):
         assert found.checkpoints == [5, 8]
         assert len(found.scores) == 2
         assert all(0.0 <= score <= 1.0 for score in [*found.scores, *found.measured, found.area])
-        assert len(found.rows) == STEPS if found.finished is None else len(found.rows) == found.finished
+        assert (
+            len(found.rows) == STEPS
+            if found.finished is None
+            else len(found.rows) == found.finished
+        )
         assert found.measured == sorted(found.measured, reverse=True)
         assert len(found.measured) == (2 if found.kind == "optimum" else 0)
 
@@ -120,7 +133,9 @@ def test_peers_measure_no_candidate_twice_and_random_recommends_what_it_measured
     instance = case_named("ackley2").instance(0)
     found = runs["ackley2", "random"]
     observed = [instance.measure(row, number) for number, row in enumerate(found.rows, 1)]
-    assert found.scores[-1] == pytest.approx(instance.regret(found.rows[int(np.argmin(observed))]), abs=1e-5)
+    assert found.scores[-1] == pytest.approx(
+        instance.regret(found.rows[int(np.argmin(observed))]), abs=1e-5
+    )
 
 
 def test_a_run_is_repeatable(runs):
@@ -226,7 +241,16 @@ def test_disasters_and_wrong_ends_are_told_apart():
 
 def test_the_command_keeps_runs_and_makes_them_again_on_demand(tmp_path, capsys):
     file = tmp_path / "runs.jsonl"
-    options = ["--problems", ",".join(PROBLEMS), "--starts", "1", "--steps", str(STEPS), "--json", str(file)]
+    options = [
+        "--problems",
+        ",".join(PROBLEMS),
+        "--starts",
+        "1",
+        "--steps",
+        str(STEPS),
+        "--json",
+        str(file),
+    ]
     assert main([*options, "--methods", "random,truvar", "--jobs", "2"]) == 0
     out = capsys.readouterr().out
     assert "4 runs made" in out

@@ -49,7 +49,13 @@ def hill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
     """A small problem in an empty folder, which is where the command runs."""
     monkeypatch.chdir(tmp_path)
     x = np.linspace(0, 6, 40)
-    table = {"x_m": x, "height": np.sin(x), "noise_var": 0.01, "gap": np.where(x > 3, np.nan, x), "word": "a"}
+    table = {
+        "x_m": x,
+        "height": np.sin(x),
+        "noise_var": 0.01,
+        "gap": np.where(x > 3, np.nan, x),
+        "word": "a",
+    }
     pd.DataFrame(table).to_csv("hill.csv", index=False)
 
     def write(text: str = HILL) -> Path:
@@ -61,9 +67,12 @@ def hill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without figures: to draw them takes most of the time of a short run, and other tests look at them."""
+    """Reports without figures: to draw them takes most of the time of a short run, and other
+    tests look at them."""
     monkeypatch.setattr("truvar.report.tables.plot_study", lambda *_: Figure())
-    monkeypatch.setattr("truvar.report.html_report.write_html_report", lambda study, path, truth=None: path)
+    monkeypatch.setattr(
+        "truvar.report.html_report.write_html_report", lambda study, path, truth=None: path
+    )
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -79,7 +88,8 @@ def command_without_figures(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
-# -- truvar run --------------------------------------------------------------------------------------------------------
+# -- truvar run
+# --------------------------------------------------------------------------------------------------
 
 
 def test_run_writes_a_report_and_prints_its_path(hill, capsys):
@@ -87,8 +97,9 @@ def test_run_writes_a_report_and_prints_its_path(hill, capsys):
     captured = capsys.readouterr()
     assert "hill: 12 measurements; stopped: step limit (12) reached; cost 12\n" in captured.out
     assert re.search(r"F1 against height +[01]\.\d{3}", captured.out)
-    assert "report: hill-report/ (folder with map.png, measurements.csv, points.csv, summary.json, report.html)" in (
-        captured.out
+    assert (
+        "report: hill-report/ (folder with map.png, measurements.csv, points.csv, summary.json, "
+        "report.html)" in (captured.out)
     )
     for name in ("map.png", "measurements.csv", "points.csv", "summary.json", "report.html"):
         assert Path("hill-report", name).stat().st_size > 0
@@ -132,14 +143,22 @@ def test_options_go_before_the_limits_of_the_file(hill, capsys):
 def test_limits_on_the_answer_are_options_and_keys_of_the_file(hill, capsys):
     problem = hill(HILL.replace("steps = 12", "steps = 60"))
     assert main(["run", str(problem), "--truth", "height", "--f1", "0.8", "--quiet"]) == 0
-    assert re.search(r"stopped: expected F1 0\.\d+ \(0\.\d+ to [01]\.?\d*\) reached 0\.8;", capsys.readouterr().out)
+    assert re.search(
+        r"stopped: expected F1 0\.\d+ \(0\.\d+ to [01]\.?\d*\) reached 0\.8;",
+        capsys.readouterr().out,
+    )
     problem = hill(HILL.replace("steps = 12", "f1 = 0.7"))
     assert main(["run", str(problem), "--truth", "height"]) == 0
     captured = capsys.readouterr()
     assert "reached 0.7; cost" in captured.out
     assert ", goal 0.7" in captured.err
-    search = hill(HILL.replace("level_set = 0.5", "maximize = true").replace("steps = 12", "steps = 60"))
-    assert main(["run", str(search), "--truth", "height", "--improvement-per-cost", "0.2", "--quiet"]) == 0
+    search = hill(
+        HILL.replace("level_set = 0.5", "maximize = true").replace("steps = 12", "steps = 60")
+    )
+    assert (
+        main(["run", str(search), "--truth", "height", "--improvement-per-cost", "0.2", "--quiet"])
+        == 0
+    )
     assert "stopped: no measurement is worth its cost: " in capsys.readouterr().out
     assert main(["run", str(search), "--truth", "height", "--regret", "0.5", "--quiet"]) == 0
     assert "reached 0.5; cost" in capsys.readouterr().out
@@ -164,7 +183,15 @@ def test_without_any_limit_a_run_says_that_it_ended_at_the_default(hill, capsys)
 @pytest.mark.usefixtures("without_figures")
 def test_a_seed_gives_the_same_measurements_and_another_gives_others(hill):
     def measured(seed: int) -> str:
-        arguments = ["--truth", "height", "--quiet", "--seed", str(seed), "--report", f"seed-{seed}"]
+        arguments = [
+            "--truth",
+            "height",
+            "--quiet",
+            "--seed",
+            str(seed),
+            "--report",
+            f"seed-{seed}",
+        ]
         assert main(["run", str(hill()), *arguments]) == 0
         return Path(f"seed-{seed}", "measurements.csv").read_text()
 
@@ -174,7 +201,8 @@ def test_a_seed_gives_the_same_measurements_and_another_gives_others(hill):
 
 
 def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
-    """200 residuals of standard deviation 0.1: their own is off by 0.02 less than once in 10,000 seeds."""
+    """200 residuals of standard deviation 0.1: their own is off by 0.02 less than once in 10,000
+    seeds."""
     problem = load_problem(hill())
     study = problem.study()
     table = Simulator(problem.domain.column("height"), noisy=True, seed=(0,))
@@ -186,23 +214,39 @@ def test_the_noise_of_the_answers_is_that_of_the_problem(hill):
 
 @pytest.mark.usefixtures("without_figures")
 def test_a_learned_noise_takes_the_table_as_it_is(hill):
-    problem = hill(HILL.replace("[noise]\nvariance = 0.01", "").replace("lengthscales = [1.0]\n", ""))
+    problem = hill(
+        HILL.replace("[noise]\nvariance = 0.01", "").replace("lengthscales = [1.0]\n", "")
+    )
     assert main(["run", str(problem), "--truth", "height", "--quiet", "--steps", "6"]) == 0
     measured = pd.read_csv("hill-report/measurements.csv")
-    assert measured["value"].to_numpy() == pytest.approx(np.sin(measured["x_m"].to_numpy()), abs=1e-6)
+    assert measured["value"].to_numpy() == pytest.approx(
+        np.sin(measured["x_m"].to_numpy()), abs=1e-6
+    )
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_noise_levels_answer_with_their_own_noise(hill):
     levels = "levels = [{variance = 0.0, cost = 5}, {variance = 0.04, cost = 1}]"
-    assert main(["run", str(hill(HILL.replace("variance = 0.01", levels))), "--truth", "height", "--quiet"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                str(hill(HILL.replace("variance = 0.01", levels))),
+                "--truth",
+                "height",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     measured = pd.read_csv("hill-report/measurements.csv")
     exact = measured[measured["level"] == 0]
     assert exact["value"].to_numpy() == pytest.approx(np.sin(exact["x_m"].to_numpy()), abs=1e-6)
     assert set(measured["noise"]) <= {0.0, 0.04}
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------------------
+# -- mistakes
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,14 +254,22 @@ def test_noise_levels_answer_with_their_own_noise(hill):
     [
         (None, ["missing.toml", "--truth", "height"], "missing.toml"),
         (HILL + "[", ["hill.toml", "--truth", "height"], "not valid TOML"),
-        (HILL.replace("level_set", "levelset"), ["hill.toml", "--truth", "height"], "did you mean 'level_set'"),
+        (
+            HILL.replace("level_set", "levelset"),
+            ["hill.toml", "--truth", "height"],
+            "did you mean 'level_set'",
+        ),
         (HILL.replace("hill.csv", "hills.csv"), ["hill.toml", "--truth", "height"], "hills.csv"),
         (HILL, ["hill.toml", "--truth", "hight"], "unknown column 'hight'; did you mean 'height'?"),
         (HILL, ["hill.toml", "--truth", "x_m"], "must not be a coordinate"),
         (HILL, ["hill.toml", "--truth", "gap"], "row 20"),
         (HILL, ["hill.toml", "--truth", "word"], "'word' must contain numbers"),
         (HILL, ["hill.toml", "--truth", "height", "--policy", "coin"], "'coin'"),
-        (HILL, ["hill.toml", "--truth", "height", "--report", "hill.csv"], "cannot create the folder hill.csv"),
+        (
+            HILL,
+            ["hill.toml", "--truth", "height", "--report", "hill.csv"],
+            "cannot create the folder hill.csv",
+        ),
         (HILL, [".", "--truth", "height"], "is a folder"),
     ],
 )
@@ -233,7 +285,9 @@ def test_a_mistake_is_one_clear_line_and_exit_code_1(hill, capsys, problem, argu
 
 
 def test_a_grid_has_no_column_that_could_answer(hill, capsys):
-    problem = hill(HILL.replace('table = "hill.csv"\ncolumns = ["x_m"]', "grid = {x_m = [0, 6, 40]}"))
+    problem = hill(
+        HILL.replace('table = "hill.csv"\ncolumns = ["x_m"]', "grid = {x_m = [0, 6, 40]}")
+    )
     assert main(["run", str(problem), "--truth", "height"]) == 1
     assert "unknown column 'height'" in capsys.readouterr().err
 
@@ -272,7 +326,8 @@ def test_missing_matplotlib_is_told_before_the_run(hill):
     assert len(done.stderr.splitlines()) == 1
 
 
-# -- help ----------------------------------------------------------------------------------------------------------
+# -- help
+# --------------------------------------------------------------------------------------------------
 
 
 def test_without_a_command_the_help_is_shown(capsys):
@@ -301,7 +356,9 @@ def test_help_suggests_the_name_of_an_unknown_command(capsys):
     assert capsys.readouterr().err == "truvar: unknown command 'stauts'; did you mean 'status'?\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["help", "ask"], ["dance"], ["ask", "-n", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["--version"], ["help", "ask"], ["dance"], ["ask", "-n", "0"]]
+)
 def test_help_and_usage_errors_load_no_numerical_library(arguments):
     code = f"""if True:
         import contextlib, sys
@@ -335,7 +392,8 @@ def test_a_negative_number_is_a_value_and_not_an_option(words, name, value):
     assert getattr(parse_arguments(words), name) == value
 
 
-# -- as a process ------------------------------------------------------------------------------------------------------
+# -- as a process
+# --------------------------------------------------------------------------------------------------
 
 
 def test_version_and_help():
@@ -347,7 +405,9 @@ def test_version_and_help():
 
 def test_a_reader_that_leaves_early_is_no_error(hill):
     with subprocess.Popen(
-        command("run", hill(), "--truth", "height", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("run", hill(), "--truth", "height", "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         process.stdout.close()
         error = process.stderr.read().decode()
@@ -391,8 +451,12 @@ def test_in_a_narrow_terminal_without_colour_nothing_wraps(hill):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_reports_what_was_done(tmp_path: Path):
-    arguments = command("run", LAKE, "--truth", "chlorophyll", "--budget", "1e9", "--report", tmp_path, "--json")
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    arguments = command(
+        "run", LAKE, "--truth", "chlorophyll", "--budget", "1e9", "--report", tmp_path, "--json"
+    )
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert "measurement   10" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         out, error = process.communicate()
@@ -418,7 +482,8 @@ def test_the_lake_is_mapped_within_a_minute(tmp_path: Path):
     assert said["result"]["spent"] <= 12_000
 
 
-# -- truvar backtest -------------------------------------------------------------------------------------------
+# -- truvar backtest
+# -------------------------------------------------------------------------------------------
 
 
 def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path, capsys) -> None:
@@ -430,13 +495,30 @@ def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path, capsys) 
         '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01\n'
     )
     out = tmp_path / "out"
-    words = ["backtest", str(problem), "--truth", "truth", "--out", str(out), "--replicates", "3", "--budget", "8"]
+    words = [
+        "backtest",
+        str(problem),
+        "--truth",
+        "truth",
+        "--out",
+        str(out),
+        "--replicates",
+        "3",
+        "--budget",
+        "8",
+    ]
     done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "F1 at 100%" in done.stdout
     assert "runs: 100%" in done.stderr
     assert " 3/3 " in done.stderr
-    assert {path.name for path in out.iterdir()} == {"curves.png", "curves.csv", "summary.csv", "summary.json", "runs"}
+    assert {path.name for path in out.iterdir()} == {
+        "curves.png",
+        "curves.csv",
+        "summary.csv",
+        "summary.json",
+        "runs",
+    }
     assert len(pd.read_csv(out / "curves.csv")) == 3 * 8
     assert main([*words, "--json", "--quiet"]) == 0
     again = capsys.readouterr()
@@ -447,25 +529,36 @@ def test_backtest_prints_a_table_and_writes_its_results(tmp_path: Path, capsys) 
     assert "nonsense" in wrong
 
 
-# -- the entry point ---------------------------------------------------------------------------------------------------
+# -- the entry point
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_installed_command_and_python_m_run_the_same_function():
-    scripts = tomllib.loads((LAKE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    scripts = tomllib.loads((LAKE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]["scripts"]
     assert scripts == {"truvar": "truvar.__main__:main"}
     code = "import sys; sys.argv = ['truvar', 'ask', 'nowhere.db']; from truvar.__main__ import main; sys.exit(main())"
-    installed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    module = subprocess.run(command("ask", "nowhere.db"), capture_output=True, text=True, check=False)
+    installed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    module = subprocess.run(
+        command("ask", "nowhere.db"), capture_output=True, text=True, check=False
+    )
     assert (installed.returncode, installed.stdout, installed.stderr) == (1, "", module.stderr)
     assert (module.returncode, module.stdout) == (1, "")
     assert "nowhere.db" in module.stderr
 
 
-@pytest.mark.parametrize(("name", "is_long"), [("status", False), ("--version", False), ("run", True), ("serve", True)])
+@pytest.mark.parametrize(
+    ("name", "is_long"), [("status", False), ("--version", False), ("run", True), ("serve", True)]
+)
 def test_only_short_commands_collect_garbage_rarely(name, is_long):
     code = (
-        "import gc, sys; before = gc.get_threshold(); import truvar.cli, truvar.__main__; truvar.cli.main = lambda: 0; "
-        f"sys.argv = ['truvar', {name!r}]; truvar.__main__.main(); print(gc.get_threshold() == before)"
+        "import gc, sys; before = gc.get_threshold(); import truvar.cli, truvar.__main__; "
+        "truvar.cli.main = lambda: 0; "
+        f"sys.argv = ['truvar', {name!r}]; truvar.__main__.main(); print(gc.get_threshold() == "
+        "before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(is_long)]

@@ -1,4 +1,5 @@
-"""The field crew's command line: a campaign from `new` to `report` on a real SQLite file, and its mistakes."""
+"""The field crew's command line: a campaign from `new` to `report` on a real SQLite file, and
+its mistakes."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def as_json(text: str) -> Any:
     return json.loads(text)
 
 
-# -- the whole way -----------------------------------------------------------------------------------------------------
+# -- the whole way
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
@@ -103,7 +105,14 @@ def test_a_campaign_from_new_to_report_in_words(truvar: Truvar) -> None:
     assert Path("sine.db").exists()
     card = truvar("ask")
     assert card.startswith("suggestion 1\n")
-    for part in ("x_m 3", "± 0.1", "25 points", "bounds", "expected to decide about", "truvar tell 1 VALUE"):
+    for part in (
+        "x_m 3",
+        "± 0.1",
+        "25 points",
+        "bounds",
+        "expected to decide about",
+        "truvar tell 1 VALUE",
+    ):
         assert part in card
     assert truvar("tell", "1", "0.1").startswith("told 1: above 0, below ")
     assert truvar("tell", "x_m=1.5", "-0.9").startswith("told 2: ")
@@ -155,7 +164,9 @@ def test_every_answer_comes_as_json_too(truvar: Truvar, capsys: pytest.CaptureFi
     assert [event["kind"] for event in as_json(whole)["events"]][:2] == ["created", "asked"]
     Path("copy.json").write_text(whole)
     assert as_json(truvar("import", "copy.json", "--json"))["measurements"] == 1
-    run = as_json(truvar("run", "sine.db", "--command", "echo 0.1", "--steps", "3", "--quiet", "--json"))
+    run = as_json(
+        truvar("run", "sine.db", "--command", "echo 0.1", "--steps", "3", "--quiet", "--json")
+    )
     assert (run["measured"], run["result"]["steps"]) == (2, 3)
 
 
@@ -182,17 +193,28 @@ def test_new_describes_the_tasks_of_a_problem(truvar: Truvar) -> None:
     tasks = "[tasks]\nnames = ['algae', 'colour']\ncovariance = [[1.0, 1.6], [1.6, 4.0]]\ncost = [5, 1]\n"
     Path("tasks.toml").write_text(SINE + tasks)
     said = " ".join(truvar("new", "tasks.toml", "--check").split())
-    assert "tasks algae (the target, cost 5); can be measured instead: colour (correlation 0.8, cost 1)" in said
+    assert (
+        "tasks algae (the target, cost 5); can be measured instead: colour (correlation 0.8, cost "
+        "1)" in said
+    )
     assert "noise standard deviation ± 0.1" in said
-    assert "cost that of the task, plus 1 per unit of x_m travelled; the first measurement 1 to 5" in said
+    assert (
+        "cost that of the task, plus 1 per unit of x_m travelled; the first measurement 1 to 5"
+        in said
+    )
     Path("tasks.toml").write_text(SINE + tasks + "noise = [0.01, 0.25]\n")
     said = " ".join(truvar("new", "tasks.toml", "--check").split())
-    assert "algae (the target, ± 0.1, cost 5); can be measured instead: colour (correlation 0.8, ± 0.5, cost 1)" in said
+    assert (
+        "algae (the target, ± 0.1, cost 5); can be measured instead: colour (correlation 0.8, ± "
+        "0.5, cost 1)" in said
+    )
     assert "noise that of the task" in said
 
 
 def test_new_describes_tasks_that_are_learned(truvar: Truvar) -> None:
-    learned = SINE.replace("lengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01", 'transform = "auto"')
+    learned = SINE.replace(
+        "lengthscales = [1.0]\nmean = 0.0\n[noise]\nvariance = 0.01", 'transform = "auto"'
+    )
     Path("tasks.toml").write_text(learned + "[tasks]\nnames = ['algae', 'colour']\n")
     said = " ".join(truvar("new", "tasks.toml", "--check").split())
     assert "algae (the target); can be measured instead: colour (correlation learned)" in said
@@ -201,8 +223,12 @@ def test_new_describes_tasks_that_are_learned(truvar: Truvar) -> None:
 
 
 def test_tasks_with_noise_levels_are_run_and_reported(truvar: Truvar) -> None:
-    levels = SINE.replace("variance = 0.01", "levels = [{variance = 1e-4, cost = 3}, {variance = 0.05, cost = 0}]")
-    levels += "[tasks]\nnames = ['algae', 'colour']\ncost = [5, 1]\nnoise = [[1e-4, 0.05], [0.01, 4]]\n"
+    levels = SINE.replace(
+        "variance = 0.01", "levels = [{variance = 1e-4, cost = 3}, {variance = 0.05, cost = 0}]"
+    )
+    levels += (
+        "[tasks]\nnames = ['algae', 'colour']\ncost = [5, 1]\nnoise = [[1e-4, 0.05], [0.01, 4]]\n"
+    )
     Path("tasks.toml").write_text(levels)
     said = " ".join(truvar("new", "tasks.toml", "--store", "tasks.db").split())
     assert "algae (the target, ± 0.01 or ± 0.224, cost 5)" in said
@@ -219,7 +245,9 @@ def test_tasks_with_noise_levels_are_run_and_reported(truvar: Truvar) -> None:
 
 
 @pytest.mark.parametrize("policy", ["auto", "truvar"])
-def test_a_stored_study_with_a_named_kernel_needs_few_libraries(truvar: Truvar, policy: str) -> None:
+def test_a_stored_study_with_a_named_kernel_needs_few_libraries(
+    truvar: Truvar, policy: str
+) -> None:
     Path("sine.toml").write_text(f'{SINE}[policy]\nname = "{policy}"\n')
     truvar("new", "sine.toml")
     truvar("ask")
@@ -235,7 +263,9 @@ def test_a_stored_study_with_a_named_kernel_needs_few_libraries(truvar: Truvar, 
     assert needed == [[], [], []]
 
 
-def test_a_command_opens_the_store_once_and_builds_one_model(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_opens_the_store_once_and_builds_one_model(
+    begun: Truvar, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from truvar.models.surrogate import Surrogate
     from truvar.storage.rdb import RDBStorage
 
@@ -244,18 +274,26 @@ def test_a_command_opens_the_store_once_and_builds_one_model(begun: Truvar, monk
     for cls in (RDBStorage, Surrogate):
         before = cls.__init__
 
-        def counted(self: Any, *given: Any, _before: Any = before, _name: str = cls.__name__, **options: Any) -> None:
+        def counted(
+            self: Any, *given: Any, _before: Any = before, _name: str = cls.__name__, **options: Any
+        ) -> None:
             made.append(_name)
             _before(self, *given, **options)
 
         monkeypatch.setattr(cls, "__init__", counted)
-    for words in (["tell", "1", "0.5"], ["status"], ["ask"], ["new", "sine.toml", "--store", "other.db"]):
+    for words in (
+        ["tell", "1", "0.5"],
+        ["status"],
+        ["ask"],
+        ["new", "sine.toml", "--store", "other.db"],
+    ):
         made.clear()
         begun(*words, *([] if words[0] == "new" else ["--store", "sine.db"]))
         assert sorted(made) == ["RDBStorage", "Surrogate"], words
 
 
-# -- export and import -------------------------------------------------------------------------------------------------
+# -- export and import
+# -------------------------------------------------------------------------------------------------
 
 
 def test_a_study_that_went_through_a_file_goes_on_as_it_would_have(begun: Truvar) -> None:
@@ -279,7 +317,9 @@ def test_measurements_go_through_csv_once(begun: Truvar) -> None:
     begun("tell", "x_m=1.5", "0.9")
     Path("told.csv").write_text(begun("export"))
     again = begun("import", "told.csv")
-    assert again.startswith("2 measurements read, 0 of them new; lines 2, 3 were told before and left out")
+    assert again.startswith(
+        "2 measurements read, 0 of them new; lines 2, 3 were told before and left out"
+    )
     begun("new", "sine.toml", "--store", "other.db", "--name", "other")
     assert begun("import", "told.csv", "other.db") == "2 measurements read, 2 of them new\n"
     mine = load("sqlite:///sine.db", "sine").measurements
@@ -287,7 +327,8 @@ def test_measurements_go_through_csv_once(begun: Truvar) -> None:
     assert mine.equals(other)
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- telling
+# --------------------------------------------------------------------------------------------------
 
 
 def test_values_are_told_in_any_number_and_way_at_once(begun: Truvar) -> None:
@@ -353,7 +394,9 @@ def test_a_mistake_is_one_line_and_changes_nothing(
     assert begun("export", "--json") == before
 
 
-def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_far_from_what_was_expected_is_asked_about(
+    begun: Truvar, capsys: pytest.CaptureFixture[str]
+) -> None:
     begun("tell", "x_m=3", "0.1")
     begun("ask")
     assert main(["tell", "2", "72"]) == 0
@@ -371,13 +414,17 @@ def test_a_value_far_from_what_was_expected_is_asked_about(begun: Truvar, capsys
     assert "truvar correct 4 VALUE" in warning
 
 
-# -- from a CSV --------------------------------------------------------------------------------------------------------
+# -- from a CSV
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_point_can_be_told_with_the_digits_of_its_card(truvar: Truvar, refused: Truvar) -> None:
-    Path("thirds.csv").write_text("x,y\n0.123456789,-1\n333.3333333,0\n333.3333334,0\n123456.789,0.5\n")
+    Path("thirds.csv").write_text(
+        "x,y\n0.123456789,-1\n333.3333333,0\n333.3333334,0\n123456.789,0.5\n"
+    )
     Path("thirds.toml").write_text(
-        "[domain]\ntable = 'thirds.csv'\n[goal]\nmaximize = true\n[model]\nlengthscales = [9.0, 9.0]\nmean = 0.0\n"
+        "[domain]\ntable = 'thirds.csv'\n[goal]\nmaximize = true\n[model]\nlengthscales = [9.0, "
+        "9.0]\nmean = 0.0\n"
         "[noise]\nvariance = 0.1\n"
     )
     truvar("new", "thirds.toml")
@@ -385,11 +432,17 @@ def test_a_point_can_be_told_with_the_digits_of_its_card(truvar: Truvar, refused
     Path("day.csv").write_text("x,y,value\n123457,0.5,0.7\n")
     truvar("tell", "--csv", "day.csv")
     assert load("sqlite:///thirds.db", "thirds").measurements["index"].tolist() == [0, 3]
-    for x in ("0.12346", "0.123458", "333.333"):  # fewer digits, other ones, and two points that it could be
+    for x in (
+        "0.12346",
+        "0.123458",
+        "333.333",
+    ):  # fewer digits, other ones, and two points that it could be
         assert f"x={x} y=" in refused("tell", f"x={x}", "y=0", "0.5")
 
 
-def test_a_csv_tells_by_id_or_by_coordinates(begun: Truvar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_csv_tells_by_id_or_by_coordinates(
+    begun: Truvar, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun("ask", "-n", "2")
     Path("ids.csv").write_text("\ufeffid,value,cost\n2,0.5,\n1,-0.25,9\n\n")
     begun("tell", "--csv", "ids.csv")
@@ -429,7 +482,8 @@ def test_a_csv_with_a_mistake_tells_nothing_and_names_the_line(
     assert begun("export", "--json") == before
 
 
-# -- which study -------------------------------------------------------------------------------------------------------
+# -- which study
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_study_is_found_by_word_option_environment_or_being_the_only_one(
@@ -438,7 +492,12 @@ def test_the_study_is_found_by_word_option_environment_or_being_the_only_one(
     assert begun("ask", "--json") != ""
     begun("new", "sine.toml", "--store", "two.db", "--name", "first")
     assert "this folder has 2 stores, sine.db, two.db" in refused("status")
-    ways = [("two.db",), ("sqlite:///two.db",), ("--store", "two.db"), ("--store", "sqlite:///two.db")]
+    ways = [
+        ("two.db",),
+        ("sqlite:///two.db",),
+        ("--store", "two.db"),
+        ("--store", "sqlite:///two.db"),
+    ]
     monkeypatch.setenv("TRUVAR_STORE", "two.db")
     for way in [(), *ways]:
         assert as_json(begun("status", *way, "--json"))["name"] == "first"
@@ -496,7 +555,9 @@ def test_no_command_shows_the_password_of_a_store(
 
 def test_a_store_with_its_password_among_the_parameters_has_it_hidden() -> None:
     storage = RDBStorage("postgresql://host/lake?user=anna&password=geheim")
-    assert "geheim" not in f"{storage.label} {storage.url!r} {storage.url} {store_label(SECRETS[3])}"
+    assert (
+        "geheim" not in f"{storage.label} {storage.url!r} {storage.url} {store_label(SECRETS[3])}"
+    )
     assert storage.url.password == "geheim"
 
 
@@ -504,20 +565,35 @@ def test_a_password_in_a_url_is_not_shown() -> None:
     assert store_label("postgresql://anna:secret@host/lake") == "postgresql://host/lake"
 
 
-# -- new ---------------------------------------------------------------------------------------------------------------
+# -- new
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("old", "new", "warning"),
     [
         ("lengthscales = [1.0]", "lengthscales = [0.01]", "are unrelated"),
-        ("lengthscales = [1.0]", "lengthscales = [500.0]", "nothing changes over the whole range of 6"),
-        ("variance = 0.01", "variance = 2.0", "the smallest noise (variance 2) is larger than the signal"),
+        (
+            "lengthscales = [1.0]",
+            "lengthscales = [500.0]",
+            "nothing changes over the whole range of 6",
+        ),
+        (
+            "variance = 0.01",
+            "variance = 2.0",
+            "the smallest noise (variance 2) is larger than the signal",
+        ),
         ("level_set = 0.5", "level_set = -6.0", "6.0 standard deviations below the mean"),
-        ("budget = 60", "budget = 1", "does not pay for a single measurement, the cheapest costs 2"),
+        (
+            "budget = 60",
+            "budget = 1",
+            "does not pay for a single measurement, the cheapest costs 2",
+        ),
     ],
 )
-def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: str, warning: str) -> None:
+def test_new_warns_of_what_is_likely_a_mistake(
+    truvar: Truvar, old: str, new: str, warning: str
+) -> None:
     Path("odd.toml").write_text(SINE.replace(old, new))
     assert f"warning: {warning[:20]}" in truvar("new", "odd.toml", "--check") or warning in truvar(
         "new", "odd.toml", "--check"
@@ -530,7 +606,9 @@ def test_new_warns_of_what_is_likely_a_mistake(truvar: Truvar, old: str, new: st
 def test_new_says_what_is_odd_about_the_table(truvar: Truvar) -> None:
     Path("moist.csv").write_text("x,moisture\n1,10%\n2,20%\n")
     Path("moist.toml").write_text('[domain]\ntable = "moist.csv"\n[goal]\nmaximize = true\n')
-    assert "warning: column 'moisture' holds numbers with a unit" in truvar("new", "moist.toml", "--check")
+    assert "warning: column 'moisture' holds numbers with a unit" in truvar(
+        "new", "moist.toml", "--check"
+    )
     (said,) = as_json(truvar("new", "moist.toml", "--check", "--json"))["warnings"]
     assert "such as '10%'" in said
 
@@ -545,8 +623,10 @@ def test_new_says_what_is_odd_about_the_table(truvar: Truvar) -> None:
         ("[model]\nkernel = 'matern32'\nrefit_every = 4", "matern32, learned from the values as they come, again"),
         (
             "[model]",
-            "matern52, learned from the values as they come; averaged over the plausible hyperparameters; the first "
-            f"{Learned().n_initial(1, 25)} measurements are spread over the domain; values are modelled as a power of "
+            "matern52, learned from the values as they come; averaged over the plausible "
+            "hyperparameters; the first "
+            f"{Learned().n_initial(1, 25)} measurements are spread over the domain; values are "
+            "modelled as a power of "
             "them if they call for one",
         ),
         ("[model]\ntransform = 'log'\ninitial = 8", "the first 8 measurements are spread over the domain; values are"),
@@ -568,7 +648,8 @@ def test_new_says_what_it_understood(truvar: Truvar, part: str, words: str) -> N
     assert words in " ".join(truvar("new", "other.toml", "--check").split())
 
 
-# -- completion --------------------------------------------------------------------------------------------------------
+# -- completion
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -609,7 +690,10 @@ def test_importing_a_file_twice_is_noticed_and_doubles_nothing(truvar: Truvar) -
     Path("day.csv").write_text("x (m);value;\n0;0,5;\n1,5;0,25;\n")
     assert "2 measurements read, 2 of them new" in truvar("import", "day.csv")
     again = truvar("import", "day.csv")
-    assert "2 measurements read, 0 of them new; lines 2, 3 were told before and left out (--again" in again
+    assert (
+        "2 measurements read, 0 of them new; lines 2, 3 were told before and left out (--again"
+        in again
+    )
     assert json.loads(truvar("import", "day.csv", "--json"))["left_out"] == [2, 3]
     Path("day.csv").write_text("x (m);value;\n0;0,5;\n1,5;0,25;\n3;0,75;\n")
     assert "3 measurements read, 1 of them new" in truvar("import", "day.csv")
@@ -646,7 +730,9 @@ def test_a_workbook_without_openpyxl_names_the_extra(
 
 @pytest.fixture
 def named_stations(truvar: Truvar) -> None:
-    Path("stations.csv").write_text("station;east (km)\nNorth pier;0,5\nMole;1,5\n107;2,5\nBay;3,5\nBay;4,5\n")
+    Path("stations.csv").write_text(
+        "station;east (km)\nNorth pier;0,5\nMole;1,5\n107;2,5\nBay;3,5\nBay;4,5\n"
+    )
     Path("named.toml").write_text(
         '[domain]\ntable = "stations.csv"\ncolumns = ["east_km"]\nlabel = "station"\n'
         "[goal]\nmaximize = true\n[noise]\nvariance = 0.1\n"
@@ -656,7 +742,18 @@ def named_stations(truvar: Truvar) -> None:
 
 @pytest.mark.usefixtures("named_stations")
 def test_values_are_told_by_the_labels_of_a_table(truvar: Truvar) -> None:
-    truvar("tell", "named.db", "North pier", "2.5", "Mole", "3,5", "label=107", "4", "station=Mole", "5")
+    truvar(
+        "tell",
+        "named.db",
+        "North pier",
+        "2.5",
+        "Mole",
+        "3,5",
+        "label=107",
+        "4",
+        "station=Mole",
+        "5",
+    )
     truvar("tell", "named.db", "Mole", "6", "7", "--repeats")
     told = load("sqlite:///named.db").measurements
     assert told["label"].tolist() == ["North pier", "Mole", "107", "Mole", "Mole", "Mole"]
@@ -690,7 +787,9 @@ def test_labels_and_values_that_cannot_be_told_are_refused(
     assert message in capsys.readouterr().err
 
 
-def test_a_correction_to_nothing_names_withdraw(truvar: Truvar, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_correction_to_nothing_names_withdraw(
+    truvar: Truvar, capsys: pytest.CaptureFixture[str]
+) -> None:
     truvar("new", "sine.toml")
     truvar("tell", "x_m=1", "0.5")
     assert main(["correct", "1", "nan"]) == 1

@@ -1,4 +1,5 @@
-"""`truvar init`, the names of reports, decimal commas, and what `serve` says about a store that it begins."""
+"""`truvar init`, the names of reports, decimal commas, and what `serve` says about a store that
+it begins."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ def test_init_asks_and_writes_a_commented_problem_file(
     assert main(["init", "pond.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.out == "wrote pond.toml\nnext: truvar new pond.toml\n"
-    assert "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]" in captured.err
+    assert (
+        "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]"
+        in captured.err
+    )
     assert "answer max, min or level" in captured.err
     text = Path("pond.toml").read_text()
     assert text.count("#") > 10
@@ -68,9 +72,19 @@ def test_init_without_a_table_makes_a_box(
     assert problem.spec["goal"] == {"minimize": True}
 
 
-def test_init_asks_nothing_where_all_is_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_asks_nothing_where_all_is_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("there").mkdir()
-    options = ["--columns", "distance_m,depth_m", "--goal", "max", "--defaults", "-o", "there/p.toml"]
+    options = [
+        "--columns",
+        "distance_m,depth_m",
+        "--goal",
+        "max",
+        "--defaults",
+        "-o",
+        "there/p.toml",
+    ]
     assert main(["init", "pond.csv", *options]) == 0
     assert tv.load_problem("there/p.toml").spec["goal"] == {"maximize": True}
     assert 'table = "../pond.csv"' in Path("there/p.toml").read_text()
@@ -99,7 +113,9 @@ def test_a_mistake_in_init_is_one_clear_line(
 
 
 def test_the_template_quotes_what_toml_needs_quoted() -> None:
-    answers = ProblemAnswers('a "b"', None, ["größe (m)"], box={"größe (m)": (0.0, 1.0)}, travel={"größe (m)": 2.0})
+    answers = ProblemAnswers(
+        'a "b"', None, ["größe (m)"], box={"größe (m)": (0.0, 1.0)}, travel={"größe (m)": 2.0}
+    )
     text = problem_template(answers)
     assert 'name = "a \\"b\\""' in text
     assert 'box = {"größe (m)" = [0.0, 1.0]}' in text
@@ -107,12 +123,16 @@ def test_the_template_quotes_what_toml_needs_quoted() -> None:
         ProblemAnswers("x", None, ["x"], goal="level_set")
 
 
-# -- reports -----------------------------------------------------------------------------------------------------------
+# -- reports
+# --------------------------------------------------------------------------------------------------
 
 
-def test_run_and_report_name_their_outputs_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_report_name_their_outputs_alike(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("pond.toml").write_text(
-        'name = "pond"\n[domain]\ngrid = {x = [0, 1, 12]}\n[goal]\nmaximize = true\n[model]\nkernel = "rbf"\n'
+        'name = "pond"\n[domain]\ngrid = {x = [0, 1, 12]}\n[goal]\nmaximize = '
+        'true\n[model]\nkernel = "rbf"\n'
         "lengthscales = [0.3]\nmean = 0\n[noise]\nvariance = 0.01\n[run]\nsteps = 3\n"
     )
     assert main(["run", "pond.toml", "--command", "echo {x}", "--quiet", "--report", "a.html"]) == 0
@@ -120,21 +140,33 @@ def test_run_and_report_name_their_outputs_alike(folder: Path, capsys: pytest.Ca
     assert main(["report", "pond.db", "--report", "b.html"]) == 0
     assert capsys.readouterr().out == "report: b.html\n"
     assert main(["report", "pond.db", "-o", "all"]) == 0
-    assert re.fullmatch(r"report: all/ \(folder with map\.png, .*, report\.html\)\n", capsys.readouterr().out)
+    assert re.fullmatch(
+        r"report: all/ \(folder with map\.png, .*, report\.html\)\n", capsys.readouterr().out
+    )
     assert main(["report", "pond.db", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"report": "pond.html"}
     for path in ("a.html", "b.html", "all/report.html", "all/points.csv", "pond.html"):
         assert Path(path).stat().st_size > 100
 
 
-# -- words and widths --------------------------------------------------------------------------------------------------
+# -- words and widths
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("7,5", 7.5), ("-0,25", -0.25), ("0,125", 0.125), ("1234,5", 1234.5), ("7.5", 7.5), ("2,5e-3", 0.0025)],
+    [
+        ("7,5", 7.5),
+        ("-0,25", -0.25),
+        ("0,125", 0.125),
+        ("1234,5", 1234.5),
+        ("7.5", 7.5),
+        ("2,5e-3", 0.0025),
+    ],
 )
-def test_a_decimal_comma_is_understood_where_it_cannot_separate_thousands(text: str, value: float) -> None:
+def test_a_decimal_comma_is_understood_where_it_cannot_separate_thousands(
+    text: str, value: float
+) -> None:
     assert parse_number(text, "the value") == value
 
 
@@ -170,7 +202,9 @@ def test_serve_has_nothing_to_say_about_a_store_that_exists(folder: Path) -> Non
     assert _new_store_notice("postgresql://host/lake") == ""
 
 
-def test_init_proposes_no_column_with_gaps_as_a_coordinate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_proposes_no_column_with_gaps_as_a_coordinate(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = ["\ufeffEast (m);Depth [m];Nitrate (mg/l)", "3.500.134,36;1,5;47,3", "3.500.255,07;2,0;"]
     Path("lake.csv").write_text("\n".join(rows), encoding="utf-8")
     assert main(["init", "lake.csv", "--defaults"]) == 0

@@ -1,4 +1,5 @@
-"""`truvar exclude`, `fail` and `allow`, and values that may be typing mistakes, on a real SQLite file."""
+"""`truvar exclude`, `fail` and `allow`, and values that may be typing mistakes, on a real SQLite
+file."""
 
 import json
 from pathlib import Path
@@ -109,7 +110,16 @@ def test_a_run_takes_its_failures_from_the_problem_file_and_says_why_it_ended(tr
     assert len(study.failures) == 3  # one more than max_failures allows
     assert "failed 2 times" in err
     out, _ = truvar(
-        "run", "line.db", "--command", "false {x}", "--quiet", "--max-failures", "0", "--retries", "0", "--json"
+        "run",
+        "line.db",
+        "--command",
+        "false {x}",
+        "--quiet",
+        "--max-failures",
+        "0",
+        "--retries",
+        "0",
+        "--json",
     )
     assert len(opened().failures) == 4
     assert json.loads(out)["result"]["failed"] == 4

@@ -69,7 +69,9 @@ def test_a_program_measures_until_f1_is_reached(folder: Path, capsys) -> None:
 
 
 def test_a_program_that_fails_is_tried_again(folder: Path, capsys) -> None:
-    Path("measure").write_text("#!/bin/sh\necho x >> tries\n[ $(wc -l < tries) -gt 2 ] || exit 4\necho 0.5\n")
+    Path("measure").write_text(
+        "#!/bin/sh\necho x >> tries\n[ $(wc -l < tries) -gt 2 ] || exit 4\necho 0.5\n"
+    )
     assert main(["run", "sine.toml", "--command", "./measure", "--steps", "2", "--quiet"]) == 0
     assert Path("tries").read_text().count("x") == 4
     assert capsys.readouterr().err == ""
@@ -79,7 +81,9 @@ def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothi
     folder: Path, capsys
 ) -> None:
     Path("measure").write_text("#!/bin/sh\necho the winch is stuck >&2\nexit 4\n")
-    assert main(["run", "sine.toml", "--command", "./measure {x}", "--retries", "1", "--quiet"]) == 1
+    assert (
+        main(["run", "sine.toml", "--command", "./measure {x}", "--retries", "1", "--quiet"]) == 1
+    )
     captured = capsys.readouterr()
     last = captured.err.splitlines()[-1]
     assert last.startswith("truvar: 5 measurements in a row failed")
@@ -90,12 +94,21 @@ def test_one_that_keeps_failing_ends_the_run_with_its_own_words_and_leaves_nothi
 
 @pytest.mark.parametrize(
     ("options", "seconds"),
-    [([], 86_400), (["--timeout", "1min"], 3 * 60 + 60), (["--timeout", "1min", "--lease", "2h"], 7200)],
+    [
+        ([], 86_400),
+        (["--timeout", "1min"], 3 * 60 + 60),
+        (["--timeout", "1min", "--lease", "2h"], 7200),
+    ],
 )
 def test_what_a_run_asks_for_is_reserved_for_as_long_as_it_can_take(
     folder: Path, options: list[str], seconds: int
 ) -> None:
-    assert main(["run", "sine.toml", "--command", "./measure {x}", "--steps", "1", "--quiet", *options]) == 0
+    assert (
+        main(
+            ["run", "sine.toml", "--command", "./measure {x}", "--steps", "1", "--quiet", *options]
+        )
+        == 0
+    )
     events = load("sqlite:///sine.db", "sine").events
     asked = events[events["kind"] == "asked"].iloc[0]
     reserved = (datetime.fromisoformat(asked["details"]["until"]) - asked["time"]).total_seconds()
@@ -110,11 +123,13 @@ def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:
     assert [suggestion.id for suggestion in study.pending] == [mine.id]
 
 
-# -- in a terminal -----------------------------------------------------------------------------------------------------
+# -- in a terminal
+# --------------------------------------------------------------------------------------------------
 
 
 def shown(script: str, **environment: str) -> str:
-    """Return the output of a shell script, in which `truvar` is the command, on a terminal of 90 columns."""
+    """Return the output of a shell script, in which `truvar` is the command, on a terminal of 90
+    columns."""
     whole = f'set -e; truvar() {{ "$PY" -m truvar "$@"; }}\n{script}\necho "all done"'
     code, _, sent = in_terminal(["sh", "-c", whole], columns=90, PY=sys.executable, **environment)
     assert code == 0, sent

@@ -1,4 +1,5 @@
-"""Ten tasks from the command line: create, ask, tell, correct, exclude, fail, stop, report, export, resume."""
+"""Ten tasks from the command line: create, ask, tell, correct, exclude, fail, stop, report,
+export, resume."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ variance = 0.01
 
 
 @pytest.fixture
-def truvar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def truvar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
     monkeypatch.chdir(tmp_path)
     Path("pond.toml").write_text(PROBLEM)
 
@@ -50,7 +53,9 @@ def test_ten_tasks(truvar: Any) -> None:
     assert second["point"]["x"] <= 1.4
     failed = truvar("fail", str(second["id"]), "--reason", "probe stuck", "--json")  # fail
     assert failed["result"]["failed"] == 1
-    run = truvar("run", "pond.db", "--command", "echo {x}", "--steps", "4", "--quiet", "--json")  # stop
+    run = truvar(
+        "run", "pond.db", "--command", "echo {x}", "--steps", "4", "--quiet", "--json"
+    )  # stop
     assert run["result"]["reason"] == "step limit (4) reached"
     assert truvar("report", "--report", "monday.html") == "report: monday.html\n"  # report
     text = Path("monday.html").read_text()
@@ -59,7 +64,9 @@ def test_ten_tasks(truvar: Any) -> None:
     exported = truvar("export", "--json")  # export
     assert exported["name"] == "pond"
     Path("pond.json").write_text(json.dumps(exported))
-    status = truvar("status", "--json")  # resume: every command opens the stored study where the last one left it
+    status = truvar(
+        "status", "--json"
+    )  # resume: every command opens the stored study where the last one left it
     assert status["result"]["steps"] == 4
     Path("pond.db").unlink()
     truvar("import", "pond.json", "--store", "pond.db")

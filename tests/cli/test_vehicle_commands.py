@@ -49,7 +49,9 @@ ROADS = "from,to,cost\na,b,1\nb,c,1\nc,d,1\n"
 
 
 @pytest.fixture
-def truvar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def truvar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
     """A command in a folder with the problem; what it printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRUVAR_STORE", raising=False)
@@ -67,7 +69,9 @@ def truvar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return run
 
 
-def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(truvar: Callable[..., str]) -> None:
+def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(
+    truvar: Callable[..., str],
+) -> None:
     shown = " ".join(truvar("new", "survey.toml").split())
     for words in (
         "0.2 increasing and 0.1 decreasing per unit of y travelled",
@@ -105,7 +109,10 @@ def test_crews_ask_tell_and_see_their_own_suggestions(truvar: Callable[..., str]
     assert "1 for jeep" in everything
     own = truvar("status", "--who", "mule")
     assert "jeep" not in own
-    assert [each["name"] for each in json.loads(truvar("status", "--json"))["vehicles"]] == ["jeep", "mule"]
+    assert [each["name"] for each in json.loads(truvar("status", "--json"))["vehicles"]] == [
+        "jeep",
+        "mule",
+    ]
 
 
 def test_repeats_are_told_at_once(truvar: Callable[..., str]) -> None:
@@ -114,17 +121,33 @@ def test_repeats_are_told_at_once(truvar: Callable[..., str]) -> None:
     told = json.loads(truvar("tell", "1", "0.7", "0.8", "0.75", "--repeats", "--json"))
     assert told["told"] == [1, 2, 3]
     told = json.loads(
-        truvar("tell", "x=3", "y=1", "0.2", "0.1", "--repeats", "--level", "1", "--who", "mule", "--json")
+        truvar(
+            "tell",
+            "x=3",
+            "y=1",
+            "0.2",
+            "0.1",
+            "--repeats",
+            "--level",
+            "1",
+            "--who",
+            "mule",
+            "--json",
+        )
     )
     assert told["told"] == [4, 5]
     records = load("sqlite:///survey.db").measurement_records()
     assert [(record.who, record.repeats) for record in records] == [
         ("jeep", None), ("jeep", 1), ("jeep", 1), ("mule", None), ("mule", 4),
     ]  # fmt: skip
-    assert "--repeats takes values" in truvar("tell", "1", "0.7", "--repeats", "--cost", "2", code=1)
+    assert "--repeats takes values" in truvar(
+        "tell", "1", "0.7", "--repeats", "--cost", "2", code=1
+    )
 
 
-def test_a_run_and_a_backtest_use_all_vehicles_and_the_report_has_their_routes(truvar: Callable[..., str]) -> None:
+def test_a_run_and_a_backtest_use_all_vehicles_and_the_report_has_their_routes(
+    truvar: Callable[..., str],
+) -> None:
     pytest.importorskip("matplotlib")
     summary = json.loads(truvar("run", "survey.toml", "--truth", "height", "--quiet", "--json"))
     assert summary["result"]["spent"] <= 90
@@ -159,7 +182,9 @@ def test_a_run_and_a_backtest_use_all_vehicles_and_the_report_has_their_routes(t
         ("start = {x = 0, y = 0}", 'start = "a"', "the place 'a' is not known"),
     ],
 )
-def test_mistakes_in_a_problem_file_are_named(truvar: Callable[..., str], old: str, new: str, message: str) -> None:
+def test_mistakes_in_a_problem_file_are_named(
+    truvar: Callable[..., str], old: str, new: str, message: str
+) -> None:
     assert old in SURVEY
     Path("survey.toml").write_text(SURVEY.replace(old, new))
     assert message in truvar("new", "survey.toml", code=1)

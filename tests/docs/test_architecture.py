@@ -18,7 +18,11 @@ MOST_MODULES = 10
 
 def listed() -> list[str]:
     """Functions of the page with their modules, in order."""
-    section = PAGE.read_text(encoding="utf-8").split("## A value, function by function", 1)[1].split("\n## ", 1)[0]
+    section = (
+        PAGE.read_text(encoding="utf-8")
+        .split("## A value, function by function", 1)[1]
+        .split("\n## ", 1)[0]
+    )
     return [f"truvar.{module}.{function}" for module, function in ROW.findall(section)]
 
 
@@ -40,7 +44,9 @@ def called(work: Any) -> list[str]:
 
 
 def test_a_told_value_passes_the_functions_of_the_page_in_this_order() -> None:
-    study = tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    study = tv.Study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01
+    )
     names = called(lambda: study.tell({"x": 0.5}, 0.7))
     expected = listed()
     modules = {name.rpartition(".")[0] for name in expected}

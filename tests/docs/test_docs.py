@@ -1,4 +1,5 @@
-"""Examples of README and the documentation run as they are, and print and draw what the pages show."""
+"""Examples of README and the documentation run as they are, and print and draw what the pages
+show."""
 
 from __future__ import annotations
 
@@ -7,14 +8,26 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from docs.pages import DOCS, FROM_ELSEWHERE, ROOT, blocks, check, pages, pictures, quiet_terminal, run, same_output
+from docs.pages import (
+    DOCS,
+    FROM_ELSEWHERE,
+    ROOT,
+    blocks,
+    check,
+    pages,
+    pictures,
+    quiet_terminal,
+    run,
+    same_output,
+)
 
 import truvar
 from truvar.acquisition import policy_classes
 from truvar.cli import COMMANDS
 from truvar.problem.schema import SECTIONS, ProblemSpec
 
-# Every block that is not run, by its page and reason. They shall be few: a new one needs a line here.
+# Every block that is not run, by its page and reason. They shall be few: a new one needs a line
+# here.
 NOT_RUN = [
     ("README.md", "thirty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
@@ -29,7 +42,9 @@ NOT_RUN = [
     ("docs/theory.md", "it simulates twenty surveys, which takes a minute"),
 ]
 
-OWN_TEST = {"docs/integrations.md": "tests/docs/test_integrations_page.py"}  # it skips what is not installed
+OWN_TEST = {
+    "docs/integrations.md": "tests/docs/test_integrations_page.py"
+}  # it skips what is not installed
 
 
 def name(page: Path) -> str:
@@ -41,7 +56,9 @@ def text(page: Path | str) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in pages() if blocks(text(page)) and name(page) not in OWN_TEST], ids=name
+    "page",
+    [page for page in pages() if blocks(text(page)) and name(page) not in OWN_TEST],
+    ids=name,
 )
 def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     with quiet_terminal():
@@ -49,7 +66,12 @@ def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
 
 
 def test_few_blocks_are_not_run_and_all_of_them_are_listed_here() -> None:
-    found = [(name(page), block.why_not) for page in pages() for block in blocks(text(page)) if block.why_not]
+    found = [
+        (name(page), block.why_not)
+        for page in pages()
+        for block in blocks(text(page))
+        if block.why_not
+    ]
     assert found == NOT_RUN
 
 
@@ -58,7 +80,9 @@ def test_every_picture_is_there_and_is_used() -> None:
     kept = {path.name for path in (DOCS / "images").glob("*.png")}
     assert used == kept
     assert set(FROM_ELSEWHERE) <= kept
-    too_large = [path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > 300_000]
+    too_large = [
+        path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > 300_000
+    ]
     assert too_large == []
 
 
@@ -76,7 +100,9 @@ def test_outputs_are_compared_by_words_and_by_numbers() -> None:
 def test_what_a_learned_model_states_may_differ_by_as_much_as_is_promised() -> None:
     shown = "all 109 points shown as above exceed 7; 1681 are undecided. Expected F1 0.94 (0.60 to 0.997)."
     assert same_output(
-        shown, "all 113 points shown as above exceed 7; 1720 are undecided. Expected F1 0.93 (0.58 to 1.00)."
+        shown,
+        "all 113 points shown as above exceed 7; 1720 are undecided. Expected F1 0.93 (0.58 to "
+        "1.00).",
     )
     assert not same_output(shown, shown.replace("109", "116"))  # more than 5 %
     assert not same_output(shown, shown.replace("1681", "1590"))
@@ -96,7 +122,9 @@ def test_the_reference_has_every_key_of_a_problem_file() -> None:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    there = re.findall(r"^::: truvar\.(?:\w+\.)*(\w+)$", text("docs/reference/python.md"), flags=re.MULTILINE)
+    there = re.findall(
+        r"^::: truvar\.(?:\w+\.)*(\w+)$", text("docs/reference/python.md"), flags=re.MULTILINE
+    )
     assert sorted(set(truvar.__all__) - {*there, "__version__"}) == []
 
 
@@ -109,11 +137,22 @@ def test_the_pages_name_every_policy_and_every_command() -> None:
 
 def test_the_architecture_has_every_package_in_the_order_that_is_enforced() -> None:
     project = tomllib.loads(text("pyproject.toml"))
-    declared = [re.findall(r"\w+", layer) for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
+    declared = [
+        re.findall(r"\w+", layer)
+        for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]
+    ]
     page = text("docs/architecture.md")
-    rows = re.findall(r"^\| ((?:`\w+/?`(?:, )?)+) \|", page[: page.index("## One measurement")], flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| ((?:`\w+/?`(?:, )?)+) \|",
+        page[: page.index("## One measurement")],
+        flags=re.MULTILINE,
+    )
     described = [re.findall(r"\w+", row) for row in rows]
-    names = {path.stem for path in (ROOT / "src" / "truvar").iterdir() if path.is_dir() or path.suffix == ".py"}
+    names = {
+        path.stem
+        for path in (ROOT / "src" / "truvar").iterdir()
+        if path.is_dir() or path.suffix == ".py"
+    }
     names -= {"__init__", "__main__", "__pycache__"}
     assert {name for row in described for name in row} == names
     height = {name: -number for number, layer in enumerate(declared) for name in layer}
@@ -124,5 +163,7 @@ def test_the_architecture_has_every_package_in_the_order_that_is_enforced() -> N
 def test_the_files_that_the_pages_name_exist() -> None:
     for page in pages():
         if page.name != "comparison.md":  # whose files are those of others
-            named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+?)(?:::\w+)?`", text(page))
+            named = re.findall(
+                r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+?)(?:::\w+)?`", text(page)
+            )
             assert [file for file in named if not (ROOT / file).exists()] == [], page

@@ -20,7 +20,11 @@ def test_the_pictures_of_the_note_exist_and_have_a_command() -> None:
 
 def test_every_table_of_results_follows_the_command_that_prints_it() -> None:
     text = NOTE.read_text(encoding="utf-8")
-    for section in ("### How often they are true", "**The paper's experiment.**", "**Two rules that count costs.**"):
+    for section in (
+        "### How often they are true",
+        "**The paper's experiment.**",
+        "**Two rules that count costs.**",
+    ):
         before = text.split(section, 1)[1].split("\n|", 1)[0]
         assert re.search(r"`(truvar|python -m) [^`]+`", before), section
 
@@ -43,7 +47,11 @@ def test_the_results_of_the_note_are_those_of_the_pages() -> None:
     text = NOTE.read_text(encoding="utf-8").split("### How often they are true", 1)[1]
     names = ("trust.md", "reproduction.md", "decision-quality.md")
     pages = " ".join((NOTE.parent / name).read_text(encoding="utf-8") for name in names)
-    cells = [cell.strip().replace("–", "-") for row in re.findall(r"^\|(.*)\|$", text, re.M) for cell in row.split("|")]
+    cells = [
+        cell.strip().replace("–", "-")
+        for row in re.findall(r"^\|(.*)\|$", text, re.M)
+        for cell in row.split("|")
+    ]
     results = [cell for cell in cells if re.match(r"\d", cell)]
     assert len(results) > 40
     assert [cell for cell in results if cell not in pages] == []

@@ -1,8 +1,10 @@
-"""docs/paper-map.md leads from the paper to the code and its tests, and leads nowhere that does not exist.
+"""docs/paper-map.md leads from the paper to the code and its tests, and leads nowhere that does not
+exist.
 
 A row of its tables reads: paper item | symbols | tests. Symbols are dotted names in backticks
-(`truvar.module.name`), tests are pytest's names in backticks (`tests/file.py::test_name`); a cell may hold
-several. Equation numbers are those of the paper, counted through its main text and its supplement.
+(`truvar.module.name`), tests are pytest's names in backticks (`tests/file.py::test_name`); a cell
+may hold several. Equation numbers are those of the paper, counted through its main text and its
+supplement.
 """
 
 import ast
@@ -17,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MAP = ROOT / "docs" / "paper-map.md"
 
-# What the paper says and the code does: (label in the source of the paper, item in the map). An item enters
-# this list in the change that implements it.
+# What the paper says and the code does: (label in the source of the paper, item in the map). An
+# item enters this list in the change that implements it.
 MODEL = (
     ("sec:algorithm", "sec. 2 heteroscedastic noise"),
     ("sec:algorithm", "sec. 2 pointwise cost"),
@@ -113,7 +115,16 @@ EXPERIMENTS = (
     ("fig:noise_hist", "fig. 4 cost spent on each noise level"),
     ("fig:gtmax", "fig. 5 illustration of the excess variance"),
 )
-ITEMS = (*MODEL, *ALGORITHM, *SETTINGS, *VARIATIONS, *BASELINES, *COMPUTATION, *EXPERIMENTS, *THEORY)
+ITEMS = (
+    *MODEL,
+    *ALGORITHM,
+    *SETTINGS,
+    *VARIATIONS,
+    *BASELINES,
+    *COMPUTATION,
+    *EXPERIMENTS,
+    *THEORY,
+)
 
 
 RULE = re.compile(r"\|[\s:|]*-[\s:|-]*\|")  # the line under the head of a table
@@ -144,7 +155,8 @@ def rows(markdown: str) -> Iterator[Row]:
 
 
 def exists_in_code(symbol: str) -> bool:
-    """Whether a dotted name leads through modules, then attributes or dataclass fields, to something."""
+    """Whether a dotted name leads through modules, then attributes or dataclass fields, to
+    something."""
     parts = symbol.split(".")
     found = None
     for cut in range(len(parts), 0, -1):
@@ -168,7 +180,8 @@ def exists_in_code(symbol: str) -> bool:
 
 
 def exists_in_tests(test: str, root: Path = ROOT) -> bool:
-    """Whether `tests/file.py::test_name` (or `::TestClass::test_name`) is a function of that file."""
+    """Whether `tests/file.py::test_name` (or `::TestClass::test_name`) is a function of that
+    file."""
     path, *names = test.split("::")
     if not names or not (root / path).is_file() or not names[-1].startswith("test"):
         return False
@@ -177,7 +190,8 @@ def exists_in_tests(test: str, root: Path = ROOT) -> bool:
         found = [
             node
             for node in body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and node.name == name
         ]
         if not found:
             return False
@@ -191,7 +205,9 @@ def paper_map() -> list[Row]:
 
 
 def test_every_item_of_the_paper_is_in_the_map(paper_map):
-    missing = [f"{item} ({label})" for label, item in ITEMS if item not in {row.item for row in paper_map}]
+    missing = [
+        f"{item} ({label})" for label, item in ITEMS if item not in {row.item for row in paper_map}
+    ]
     assert not missing
 
 
@@ -201,7 +217,9 @@ def test_no_item_stands_in_the_map_twice(paper_map):
 
 
 def test_every_item_of_the_map_has_a_symbol_and_a_test(paper_map):
-    assert not [f"line {row.line}: {row.item}" for row in paper_map if not row.symbols or not row.tests]
+    assert not [
+        f"line {row.line}: {row.item}" for row in paper_map if not row.symbols or not row.tests
+    ]
 
 
 def test_every_symbol_of_the_map_exists(paper_map):
@@ -215,12 +233,19 @@ def test_every_symbol_of_the_map_exists(paper_map):
 
 
 def test_every_test_of_the_map_exists(paper_map):
-    wrong = [f"line {row.line}: {test}" for row in paper_map for test in row.tests if not exists_in_tests(test)]
+    wrong = [
+        f"line {row.line}: {test}"
+        for row in paper_map
+        for test in row.tests
+        if not exists_in_tests(test)
+    ]
     assert not wrong
 
 
 def test_every_equation_that_the_code_names_is_in_the_map(paper_map):
-    mapped = {int(number) for row in paper_map for number in re.findall(r"eq\. \((\d+)\)", row.item)}
+    mapped = {
+        int(number) for row in paper_map for number in re.findall(r"eq\. \((\d+)\)", row.item)
+    }
     unmapped = [
         f"{path.relative_to(ROOT)}: eq. ({number})"
         for path in sorted((ROOT / "src" / "truvar").rglob("*.py"))
@@ -262,7 +287,9 @@ def test_symbols_are_looked_up_in_the_code():
 
 
 def test_tests_are_looked_up_in_their_files(tmp_path):
-    (tmp_path / "test_a.py").write_text("def test_b(): ...\nclass TestC:\n    def test_d(self): ...\n")
+    (tmp_path / "test_a.py").write_text(
+        "def test_b(): ...\nclass TestC:\n    def test_d(self): ...\n"
+    )
     assert exists_in_tests("test_a.py::test_b", tmp_path)
     assert exists_in_tests("test_a.py::TestC::test_d", tmp_path)
     assert not exists_in_tests("test_a.py::test_d", tmp_path)

@@ -11,7 +11,9 @@ from truvar.paper.lake import concentration
 
 def test_the_first_answer_of_the_readme_is_true(capsys: Any) -> None:
     example = next(
-        block for block in blocks((ROOT / "README.md").read_text(encoding="utf-8")) if block.kind == "python"
+        block
+        for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+        if block.kind == "python"
     )
     names: dict[str, Any] = {}
     exec(compile(example.code, "README.md", "exec"), names)

@@ -11,13 +11,18 @@ RESULTS = DOCS / "reproduction"
 
 
 def table_after(words: str) -> pd.DataFrame:
-    """Return the first table of the page after some words, as text, with its first column as the index."""
+    """Return the first table of the page after some words, as text, with its first column as the
+    index."""
     text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    pieces = re.split(re.escape(words).replace(r"\ ", r"\s+"), text)  # a line may end within the words
+    pieces = re.split(
+        re.escape(words).replace(r"\ ", r"\s+"), text
+    )  # a line may end within the words
     assert len(pieces) == 2
     lines = pieces[1].split("\n|", 1)[1].split("\n\n", 1)[0].splitlines()
     cells = [[cell.strip(" *") for cell in line.strip().strip("|").split("|")] for line in lines]
-    return pd.DataFrame([row[1:] for row in cells[2:]], index=[row[0] for row in cells[2:]], columns=cells[0][1:])
+    return pd.DataFrame(
+        [row[1:] for row in cells[2:]], index=[row[0] for row in cells[2:]], columns=cells[0][1:]
+    )
 
 
 def stored(name: str, **options: object) -> pd.DataFrame:
@@ -25,14 +30,17 @@ def stored(name: str, **options: object) -> pd.DataFrame:
 
 
 def assert_shown(shown: pd.DataFrame, expected: dict[str, pd.Series], tolerance: float) -> None:
-    """Check each row of a table of the page against a row of results; a dash stands for no value."""
+    """Check each row of a table of the page against a row of results; a dash stands for no
+    value."""
     assert list(shown.index) == list(expected)
     for name, row in expected.items():
         for column, text in shown.loc[name].items():
             if text == "-":
                 assert not pd.notna(row[column]) or row[column] == float("inf")
             else:
-                assert float(text.replace(",", "")) == pytest.approx(row[column], **_within(tolerance)), (name, column)
+                assert float(text.replace(",", "")) == pytest.approx(
+                    row[column], **_within(tolerance)
+                ), (name, column)
 
 
 def _within(tolerance: float) -> dict[str, float]:
@@ -49,7 +57,9 @@ def test_f1_with_three_noise_levels() -> None:
 def test_shares_of_the_noise_levels() -> None:
     results = stored("fig4.csv", dtype={"noise variance": str}).set_index("noise variance")
     shown = table_after("TruVaR's cost by noise level, in per cent")
-    assert_shown(shown, {f"{cost}": 100 * results[f"share until {cost}"] for cost in shown.index}, 0.51)
+    assert_shown(
+        shown, {f"{cost}": 100 * results[f"share until {cost}"] for cost in shown.index}, 0.51
+    )
 
 
 def test_further_functions() -> None:
@@ -65,20 +75,27 @@ def test_further_functions() -> None:
     gchk = [f"F1 at 700, gchk, noise {variance}" for variance in ("1e-06", "0.001", "0.05")]
     results["best gchk at 700"] = results[gchk].max(axis=1)
     expected = {
-        name: pd.Series({label: results.loc[name, column] for label, column in renamed.items()}) for name in shown.index
+        name: pd.Series({label: results.loc[name, column] for label, column in renamed.items()})
+        for name in shown.index
     }
     others = [name for name in shown.columns if name not in renamed]
     assert_shown(shown.drop(columns=others), expected, 0.0051)
     ends = shown["truvar ends at"].str.replace(",", "").astype(float)
-    assert ends.tolist() == pytest.approx(results.loc[shown.index, "mean cost of truvar's runs"].tolist(), abs=0.51)
+    assert ends.tolist() == pytest.approx(
+        results.loc[shown.index, "mean cost of truvar's runs"].tolist(), abs=0.51
+    )
     for until in ("1500", "2500"):
-        columns = [f"share until {until}, noise {variance}" for variance in ("1e-06", "0.001", "0.05")]
+        columns = [
+            f"share until {until}, noise {variance}" for variance in ("1e-06", "0.001", "0.05")
+        ]
         for name in shown.index:
             numbers = [float(part) for part in shown.loc[name, f"levels at {until}, %"].split("/")]
             assert numbers == pytest.approx((100 * results.loc[name, columns]).tolist(), abs=0.51)
 
 
-@pytest.mark.parametrize(("words", "table"), [("Our table:", "our SVM grid"), ("The paper's table:", "svm_on_grid")])
+@pytest.mark.parametrize(
+    ("words", "table"), [("Our table:", "our SVM grid"), ("The paper's table:", "svm_on_grid")]
+)
 def test_errors_of_the_svms(words: str, table: str) -> None:
     results = stored("fig3c.csv", index_col=["table", "policy"]).loc[table]
     shown = table_after(words)

@@ -12,7 +12,8 @@ from tests.helpers.small import LEVELS, LINE, SQUARE, a_study, hill
 
 import truvar as tv
 
-# -- cost --------------------------------------------------------------------------------------------------------------
+# -- cost
+# --------------------------------------------------------------------------------------------------
 
 BOAT = tv.Cost(base=4, travel={"x": 0.25}, magnitude={"y": 4})
 
@@ -25,7 +26,9 @@ def test_the_cost_of_the_paper_is_travel_plus_depth() -> None:
         study.candidates().cost[:, 0], 4 * (np.abs(y) + 1)
     )  # the first measurement pays no travel
     study.tell({"x": 100.0, "y": 0.0}, 0.0)
-    np.testing.assert_allclose(study.candidates().cost[:, 0], 0.25 * np.abs(x - 100) + 4 * (np.abs(y) + 1))
+    np.testing.assert_allclose(
+        study.candidates().cost[:, 0], 0.25 * np.abs(x - 100) + 4 * (np.abs(y) + 1)
+    )
 
 
 def test_the_first_measurement_pays_no_travel_and_the_others_do() -> None:
@@ -56,7 +59,9 @@ def test_telling_an_earlier_suggestion_does_not_change_the_position() -> None:
     study = a_study(cost=tv.Cost(1, travel={"x": 10}))
     first, second = study.ask(2)
     study.tell(first, 0.1)
-    np.testing.assert_allclose(study.candidates().cost[:, 0], 1 + 10 * np.abs(LINE.column("x") - second.point["x"]))
+    np.testing.assert_allclose(
+        study.candidates().cost[:, 0], 1 + 10 * np.abs(LINE.column("x") - second.point["x"])
+    )
 
 
 def test_withdrawing_restores_the_position() -> None:
@@ -120,17 +125,24 @@ def test_cost_may_be_a_column_an_array_a_function_or_a_cost(how: str) -> None:
 
 
 def test_a_cost_column_is_taken_from_the_nearest_point_between_the_points() -> None:
-    study = a_study(cost=tv.Cost("x", magnitude={"x": 0.0}), domain=tv.Domain.grid(x=[1.0, 2.0, 3.0]))
+    study = a_study(
+        cost=tv.Cost("x", magnitude={"x": 0.0}), domain=tv.Domain.grid(x=[1.0, 2.0, 3.0])
+    )
     study.tell({"x": 2.2}, 0.0)
     assert study.spent == 2.0
 
 
-# -- noise levels and tasks --------------------------------------------------------------------------------------------
+# -- noise levels and tasks
+# --------------------------------------------------------------------------------------------
 
 
 def test_the_cost_of_a_noise_level_is_added_to_that_of_the_point() -> None:
     study = a_study(noise=LEVELS)
-    assert study.candidates().cost[0].tolist() == [15, 10, 2]  # with noise levels the default cost of a point is 0
+    assert study.candidates().cost[0].tolist() == [
+        15,
+        10,
+        2,
+    ]  # with noise levels the default cost of a point is 0
     with_travel = a_study(noise=LEVELS, cost=tv.Cost(1, travel={"x": 10}))
     with_travel.tell({"x": 0.5}, 0.0, level=2)
     assert with_travel.spent == 3.0

@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.domain.constraints import MAX_VERTICES, LinearConstraint, PolygonConstraint, as_constraint
-from truvar.exceptions import InvalidDomainError, PointNotInDomainError, SerializationError, TruvarError
+from truvar.domain.constraints import (
+    MAX_VERTICES,
+    LinearConstraint,
+    PolygonConstraint,
+    as_constraint,
+)
+from truvar.exceptions import (
+    InvalidDomainError,
+    PointNotInDomainError,
+    SerializationError,
+    TruvarError,
+)
 from truvar.storage.serialization import deserialize, serialize
 
 SIDE = np.linspace(0, 1, 11)
@@ -33,7 +43,9 @@ TRIANGLE = [[(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]]
 )
 def test_a_linear_inequality_is_read_as_it_is_written(text, inside, outside):
     constraint = LinearConstraint(text)
-    np.testing.assert_array_equal(constraint.satisfied(np.array([inside, outside]), ("x", "y")), [True, False])
+    np.testing.assert_array_equal(
+        constraint.satisfied(np.array([inside, outside]), ("x", "y")), [True, False]
+    )
 
 
 def test_a_column_with_any_name_is_written_between_backticks():
@@ -85,13 +97,19 @@ def test_a_mask_a_function_and_a_polygon_select_the_same_points():
     mask = full.points.sum(axis=1) < 0.95
     expected = full.points[mask]
     for constraint in (mask, list(mask), lambda points: points.sum(axis=1) < 0.95, "x + y < 0.95"):
-        np.testing.assert_array_equal(tv.Domain.grid(x=SIDE, y=SIDE, constraints=constraint).points, expected)
+        np.testing.assert_array_equal(
+            tv.Domain.grid(x=SIDE, y=SIDE, constraints=constraint).points, expected
+        )
     inner = PolygonConstraint([[(-0.01, -0.01), (0.97, -0.01), (-0.01, 0.97)]])
-    np.testing.assert_array_equal(tv.Domain.grid(x=SIDE, y=SIDE, constraints=inner).points, expected)
+    np.testing.assert_array_equal(
+        tv.Domain.grid(x=SIDE, y=SIDE, constraints=inner).points, expected
+    )
 
 
 def test_a_table_takes_a_column_of_truth_values_and_keeps_its_other_columns():
-    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0], "reachable": [True, False, True], "cost": [1.0, 2.0, 3.0]})
+    frame = pd.DataFrame(
+        {"x": [0.0, 1.0, 2.0], "reachable": [True, False, True], "cost": [1.0, 2.0, 3.0]}
+    )
     domain = tv.Domain.table(frame, columns=["x"], constraints="reachable")
     np.testing.assert_array_equal(domain.points[:, 0], [0.0, 2.0])
     np.testing.assert_array_equal(domain.column("cost"), [1.0, 3.0])
@@ -101,7 +119,9 @@ def test_a_table_takes_a_column_of_truth_values_and_keeps_its_other_columns():
 
 def test_a_polygon_agrees_with_shapely_with_holes_and_several_parts():
     shapely = pytest.importorskip("shapely")
-    holed = shapely.Polygon([(0, 0), (4, 0), (4, 3), (0, 3)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
+    holed = shapely.Polygon(
+        [(0, 0), (4, 0), (4, 3), (0, 3)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]]
+    )
     area = shapely.union_all([holed, shapely.Point(6.0, 1.5).buffer(0.8)])
     points = np.random.default_rng(0).uniform([-1, -1], [8, 4], (4000, 2))
     from truvar.domain.constraints import polygon_of
@@ -117,7 +137,9 @@ def test_a_polygon_agrees_with_shapely_with_holes_and_several_parts():
 def test_a_geodataframe_is_a_polygon():
     geopandas = pytest.importorskip("geopandas")
     shapely = pytest.importorskip("shapely")
-    frame = geopandas.GeoDataFrame(geometry=[shapely.box(0, 0, 0.45, 1), shapely.box(0.65, 0, 1.01, 1)])
+    frame = geopandas.GeoDataFrame(
+        geometry=[shapely.box(0, 0, 0.45, 1), shapely.box(0.65, 0, 1.01, 1)]
+    )
     domain = tv.Domain.grid(x=SIDE, y=SIDE, constraints=frame)
     assert set(np.round(domain.points[:, 0], 9)) == {0.0, 0.1, 0.2, 0.3, 0.4, 0.7, 0.8, 0.9, 1.0}
 
@@ -125,7 +147,9 @@ def test_a_geodataframe_is_a_polygon():
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 def test_the_representers_of_a_box_satisfy_its_constraints_and_are_about_as_many_as_wanted(d):
     names = [f"x{k}" for k in range(d)]
-    domain = tv.Domain.box(representers=500, constraints=" + ".join(names) + " <= 1", **dict.fromkeys(names, (0, 1)))
+    domain = tv.Domain.box(
+        representers=500, constraints=" + ".join(names) + " <= 1", **dict.fromkeys(names, (0, 1))
+    )
     assert domain.points.sum(axis=1).max() <= 1
     assert 450 <= len(domain) <= 650
     stored = deserialize(serialize(domain))
@@ -149,7 +173,9 @@ def test_a_constraint_that_a_box_cannot_use_is_refused(constraints, words):
 
 
 def test_a_constraint_that_leaves_nothing_is_refused():
-    with pytest.raises(InvalidDomainError, match="no point of the domain satisfies the constraints"):
+    with pytest.raises(
+        InvalidDomainError, match="no point of the domain satisfies the constraints"
+    ):
         tv.Domain.grid(x=SIDE, constraints="x > 2")
     with pytest.raises(InvalidDomainError, match="a mask must hold one True or False per point"):
         tv.Domain.grid(x=SIDE, constraints=np.ones(3, bool))
@@ -203,7 +229,9 @@ def test_a_mixture_that_cannot_be_is_refused(options, words):
 
 @pytest.mark.parametrize("policy", ["auto", "truvar", "random", "ei", "thompson", "ucb"])
 def test_no_suggestion_in_a_box_breaks_a_constraint(policy):
-    domain = tv.Domain.box(x=(0, 1), y=(0, 1), constraints=["x + y <= 1", "y <= 0.6"], representers=300)
+    domain = tv.Domain.box(
+        x=(0, 1), y=(0, 1), constraints=["x + y <= 1", "y <= 0.6"], representers=300
+    )
     study = tv.Study(domain, tv.Maximize(), noise=1e-4, policy=policy)
     for _ in range(10):
         suggestion = study.ask()
@@ -218,8 +246,12 @@ def test_no_suggestion_in_a_box_breaks_a_constraint(policy):
 
 
 def test_a_constrained_box_is_stored_and_resumed(tmp_path):
-    domain = tv.Domain.box(x=(0, 1), y=(0, 1), constraints=["x + y <= 1", PolygonConstraint(TRIANGLE)])
-    study = tv.Study(domain, tv.LevelSet(0.3), noise=1e-4, store=f"sqlite:///{tmp_path}/s.db", name="s")
+    domain = tv.Domain.box(
+        x=(0, 1), y=(0, 1), constraints=["x + y <= 1", PolygonConstraint(TRIANGLE)]
+    )
+    study = tv.Study(
+        domain, tv.LevelSet(0.3), noise=1e-4, store=f"sqlite:///{tmp_path}/s.db", name="s"
+    )
     for _ in range(3):
         suggestion = study.ask()
         study.tell(suggestion, suggestion.point["x"])
@@ -235,7 +267,8 @@ def test_a_constrained_box_is_stored_and_resumed(tmp_path):
         )
 
 
-# -- values of a column ------------------------------------------------------------------------------------------------
+# -- values of a column
+# ------------------------------------------------------------------------------------------------
 
 MIXED = tv.Domain.grid(
     solver=["lbfgs", "saga", "sag"],
@@ -298,7 +331,9 @@ def test_a_comparison_that_means_nothing_is_refused(text, message):
 
 
 def test_a_mixed_box_suggests_only_allowed_categories_and_is_stored():
-    box = tv.Domain.box(solver=["lbfgs", "saga", "sag"], x=(0, 1), constraints="solver != 'saga'", representers=100)
+    box = tv.Domain.box(
+        solver=["lbfgs", "saga", "sag"], x=(0, 1), constraints="solver != 'saga'", representers=100
+    )
     study = tv.Study(box, tv.Maximize(), noise=1e-4)
     for _ in range(8):
         suggestion = study.ask()
@@ -307,7 +342,8 @@ def test_a_mixed_box_suggests_only_allowed_categories_and_is_stored():
     assert tv.Study.from_json(study.to_json()).ask() == study.ask()
 
 
-# -- masks and rows that are left out ----------------------------------------------------------------------------------
+# -- masks and rows that are left out
+# ----------------------------------------------------------------------------------
 
 
 def test_a_mask_is_over_the_rows_of_the_table_as_it_is_given():
@@ -317,15 +353,24 @@ def test_a_mask_is_over_the_rows_of_the_table_as_it_is_given():
     assert domain.points[:, 0].tolist() == [0.0, 2.0]  # row c is left out by the mask, d repeats it
     assert [domain.label(k) for k in range(2)] == ["a", "e"]
     for masks in (pd.Series(mask, index=frame.index), mask.tolist(), [mask, "x <= 1"]):
-        assert tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=masks).points[0, 0] == 0.0
-    with pytest.raises(tv.TruvarError, match=r"per row of the table, shape \(6,\), got shape \(4,\)"):
+        assert (
+            tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=masks).points[
+                0, 0
+            ]
+            == 0.0
+        )
+    with pytest.raises(
+        tv.TruvarError, match=r"per row of the table, shape \(6,\), got shape \(4,\)"
+    ):
         tv.Domain.table(frame, missing="drop", duplicates="drop", constraints=mask[:4])
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     rings=st.lists(
-        st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=3, max_size=12), min_size=1, max_size=3
+        st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=3, max_size=12),
+        min_size=1,
+        max_size=3,
     )
 )
 def test_a_point_is_inside_a_polygon_if_an_odd_number_of_edges_lies_to_its_right(rings):
@@ -369,8 +414,14 @@ def test_a_condition_nested_too_deeply_is_refused_in_words_and_a_stored_one_is_r
     as_constraint(NESTED[kind](90))
     for depth in (150, 990):
         text = NESTED[kind](depth)
-        for give in (lambda text=text: tv.Domain.grid(x=axis, constraints=text), lambda text=text: study.exclude(text)):
-            with pytest.raises(InvalidDomainError, match="at most 1000 terms and 100 signs and brackets within each"):
+        for give in (
+            lambda text=text: tv.Domain.grid(x=axis, constraints=text),
+            lambda text=text: study.exclude(text),
+        ):
+            with pytest.raises(
+                InvalidDomainError,
+                match="at most 1000 terms and 100 signs and brackets within each",
+            ):
                 give()
         stored = {"kind": "LinearConstraint", "text": text}
         assert _below(600, lambda stored=stored: deserialize(stored)) == LinearConstraint(text)
@@ -409,5 +460,7 @@ EXPRESSIONS = st.recursive(
 def test_a_linear_expression_has_the_value_that_python_gives_it(text):
     values = {"x": 3.0, "y": 5.0}
     (comparison,) = LinearConstraint(f"{text} + 2000000 * y <= 0").comparisons
-    found = comparison.constant + sum(factor * values[name] for name, factor in comparison.coefficients.items())
+    found = comparison.constant + sum(
+        factor * values[name] for name, factor in comparison.coefficients.items()
+    )
     assert found == pytest.approx(eval(text, values.copy()) + 2_000_000 * values["y"], rel=1e-12)

@@ -1,4 +1,5 @@
-"""Tables of GeoPandas and grids of xarray become domains, and results become tables and grids again."""
+"""Tables of GeoPandas and grids of xarray become domains, and results become tables and grids
+again."""
 
 import sys
 
@@ -26,7 +27,9 @@ def stations(crs: str | None = METRES, z: bool = False, **columns) -> "geopandas
 
 def grid(name: str | None = "depth") -> "xarray.DataArray":
     coords = {"x": [0.0, 1, 2, 3], "y": [0, 5, 10]}
-    return xarray.DataArray(np.arange(12.0).reshape(4, 3), coords=coords, dims=("x", "y"), name=name)
+    return xarray.DataArray(
+        np.arange(12.0).reshape(4, 3), coords=coords, dims=("x", "y"), name=name
+    )
 
 
 def result_on(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
@@ -34,7 +37,8 @@ def result_on(domain: tv.Domain, steps: int = 6, **how) -> tv.Result:
     return study.run(lambda point: float(np.sin(sum(point.values()))), steps=steps)
 
 
-# -- tables of results -------------------------------------------------------------------------------------------------
+# -- tables of results
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_a_result_has_coordinates_mean_sd_bounds_and_class():
@@ -46,14 +50,17 @@ def test_the_table_of_a_result_has_coordinates_mean_sd_bounds_and_class():
     np.testing.assert_array_equal(frame["class"] == "above", result.classify().above)
 
 
-# -- GeoPandas ---------------------------------------------------------------------------------------------------------
+# -- GeoPandas
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_geodataframe_of_points_becomes_a_domain_with_its_other_columns():
     frame = stations(z=False, variance=np.linspace(0.01, 0.02, 12))
     domain = tv.Domain.table(frame)
     assert domain.columns == ("x", "y")
-    np.testing.assert_array_equal(domain.points, np.column_stack([frame.geometry.x, frame.geometry.y]))
+    np.testing.assert_array_equal(
+        domain.points, np.column_stack([frame.geometry.x, frame.geometry.y])
+    )
     suggestion = tv.Study(domain, tv.Maximize(), noise="variance", kernel=RBF(2.0)).ask()
     assert suggestion.noise == pytest.approx(frame["variance"].iloc[suggestion.index])
 
@@ -66,7 +73,9 @@ def test_z_is_a_coordinate_and_other_columns_can_be_chosen_instead():
 
 def test_degrees_are_called_lon_and_lat_with_a_warning():
     frame = stations().to_crs("EPSG:4326")
-    with pytest.warns(UserWarning, match=r"in degrees \(WGS 84\).*to_crs\(frame.estimate_utm_crs\(\)\)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"in degrees \(WGS 84\).*to_crs\(frame.estimate_utm_crs\(\)\)"
+    ) as caught:
         domain = tv.Domain.table(frame)
     assert domain.columns == ("lon", "lat")
     assert caught[0].filename == __file__
@@ -74,7 +83,11 @@ def test_degrees_are_called_lon_and_lat_with_a_warning():
 
 def test_metres_and_unknown_units_give_no_warning():
     with no_warnings():
-        assert tv.Domain.table(stations()).columns == tv.Domain.table(stations(crs=None)).columns == ("x", "y")
+        assert (
+            tv.Domain.table(stations()).columns
+            == tv.Domain.table(stations(crs=None)).columns
+            == ("x", "y")
+        )
 
 
 @pytest.mark.parametrize("crs", [METRES, None])
@@ -93,7 +106,9 @@ def test_a_geometry_that_is_not_a_point_is_refused_with_its_row():
     with pytest.raises(InvalidDomainError, match=r"got a Polygon in row 3; use frame.centroid"):
         tv.Domain.table(frame)
     frame.loc[3, "geometry"] = None
-    with pytest.raises(InvalidDomainError, match=r"got nothing in row 3; leave such rows out: frame\[frame.geom"):
+    with pytest.raises(
+        InvalidDomainError, match=r"got nothing in row 3; leave such rows out: frame\[frame.geom"
+    ):
         tv.Domain.table(frame)
 
 
@@ -107,7 +122,8 @@ def test_a_result_on_another_domain_cannot_become_a_geodataframe():
         result_on(tv.Domain.grid(x=[0, 1])).to_geopandas()
 
 
-# -- xarray ------------------------------------------------------------------------------------------------------------
+# -- xarray
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_data_array_becomes_a_grid_with_its_values_as_a_column():
@@ -115,7 +131,9 @@ def test_a_data_array_becomes_a_grid_with_its_values_as_a_column():
     assert domain.columns == ("x", "y")
     assert domain.shape == (4, 3)
     np.testing.assert_array_equal(domain.column("depth"), grid().to_numpy().ravel())
-    np.testing.assert_array_equal(tv.Domain.from_xarray(grid(None)).column("value"), domain.column("depth"))
+    np.testing.assert_array_equal(
+        tv.Domain.from_xarray(grid(None)).column("value"), domain.column("depth")
+    )
 
 
 def test_the_variables_of_a_dataset_are_broadcast_to_its_grid():
@@ -132,7 +150,9 @@ def test_a_result_on_a_grid_becomes_a_dataset_over_its_axes():
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
     classes = result.classify()
-    np.testing.assert_array_equal(dataset["class"].to_numpy().ravel(), classes.above * 1 - classes.below * 1)
+    np.testing.assert_array_equal(
+        dataset["class"].to_numpy().ravel(), classes.above * 1 - classes.below * 1
+    )
     assert dataset["class"].attrs["flag_meanings"] == "below undecided above"
     assert dataset["class"].dtype == np.int8
     assert dataset.attrs["certificate"] == str(result.certificate)
@@ -161,7 +181,10 @@ def test_a_result_on_a_table_becomes_a_dataset_over_its_points():
     ("data", "message"),
     [
         (grid().drop_vars("y"), "'y' has none; add them with data.assign_coords"),
-        (grid().assign_coords(x=pd.date_range("2024", periods=4)), "must be numbers, got datetime64"),
+        (
+            grid().assign_coords(x=pd.date_range("2024", periods=4)),
+            "must be numbers, got datetime64",
+        ),
         (grid().assign_coords(x=list("abcd")), "must be numbers, got"),
         (np.zeros((2, 2)), "needs an xarray DataArray or Dataset, got ndarray"),
     ],
@@ -171,7 +194,8 @@ def test_data_without_numeric_coordinates_is_refused(data, message):
         tv.Domain.from_xarray(data)
 
 
-# -- missing libraries -------------------------------------------------------------------------------------------------
+# -- missing libraries
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_message_for_a_missing_library_has_the_command_to_install_it(monkeypatch):
@@ -179,7 +203,11 @@ def test_the_message_for_a_missing_library_has_the_command_to_install_it(monkeyp
     on_points = result_on(tv.Domain.table(stations()))
     for library in ("xarray", "geopandas"):
         monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingDependencyError, match=r'a Dataset needs xarray.*pip install "truvar\[xarray\]"'):
+    with pytest.raises(
+        MissingDependencyError, match=r'a Dataset needs xarray.*pip install "truvar\[xarray\]"'
+    ):
         on_grid.to_xarray()
-    with pytest.raises(MissingDependencyError, match=r'a GeoDataFrame needs geopandas.*pip install "truvar\[geo\]"'):
+    with pytest.raises(
+        MissingDependencyError, match=r'a GeoDataFrame needs geopandas.*pip install "truvar\[geo\]"'
+    ):
         on_points.to_geopandas()

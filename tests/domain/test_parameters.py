@@ -45,7 +45,11 @@ ZONES = st.sampled_from(["Europe/Berlin", "America/St_Johns", "UTC", "+05:45", "
 @st.composite
 def parameters_with_values(draw: st.DrawFn) -> tuple[Any, Any]:
     """Return a parameter of any type and one of its values."""
-    kind = draw(st.sampled_from(["range", "integer", "log integer", "choices", "boolean", "day", "time", "zone"]))
+    kind = draw(
+        st.sampled_from(
+            ["range", "integer", "log integer", "choices", "boolean", "day", "time", "zone"]
+        )
+    )
     if kind == "range":
         value = draw(st.floats(-1e300, 1e300))
         return tv.Range(-1e300, 1e300), value
@@ -54,8 +58,12 @@ def parameters_with_values(draw: st.DrawFn) -> tuple[Any, Any]:
     if kind == "log integer":
         return tv.Integer(1, 10**12, log=True), draw(st.integers(1, 10**12))
     if kind == "choices":
-        choices = draw(st.lists(st.none() | st.text() | st.floats(-1e9, 1e9), min_size=1, unique=True))
-        return draw(st.sampled_from([tv.Ordinal, tv.Categorical]))(choices), draw(st.sampled_from(choices))
+        choices = draw(
+            st.lists(st.none() | st.text() | st.floats(-1e9, 1e9), min_size=1, unique=True)
+        )
+        return draw(st.sampled_from([tv.Ordinal, tv.Categorical]))(choices), draw(
+            st.sampled_from(choices)
+        )
     if kind == "boolean":
         return tv.Boolean(), draw(st.booleans())
     if kind == "day":
@@ -74,7 +82,11 @@ def test_decoding_gives_back_the_encoded_value(given_pair):
     x = parameter.encode(value, "p")
     assert parameter.decode(x) == value
     assert parameter.decode_column(np.array([x])).tolist() == [value]
-    assert parameter.encode(parameter.parse(str(value), "p"), "p") == x or value is None or isinstance(value, str)
+    assert (
+        parameter.encode(parameter.parse(str(value), "p"), "p") == x
+        or value is None
+        or isinstance(value, str)
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -95,7 +107,9 @@ def test_nanoseconds_are_rounded_to_the_microsecond_however_they_are_written(nan
     assert parameter.encode(parameter.decode(x), "p") == x == parameter.encode(str(time), "p")
     assert parameter.encode(time.to_datetime64(), "p") == x
     fine = abs(x) < 2**16
-    assert abs(pd.Timestamp(parameter.decode(x)) - time) <= pd.Timedelta(500 if fine else 500_500, "ns")
+    assert abs(pd.Timestamp(parameter.decode(x)) - time) <= pd.Timedelta(
+        500 if fine else 500_500, "ns"
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -159,23 +173,49 @@ def test_a_time_zone_is_kept_and_the_repeated_hour_of_autumn_has_rows_of_its_own
     csv.write_text(written)
     read = tv.Domain.table(csv)
     np.testing.assert_array_equal(read.points, study.domain.points)
-    assert read.parameters[0].timezone == "UTC"  # of a file only the offsets are known, and these differ
+    assert (
+        read.parameters[0].timezone == "UTC"
+    )  # of a file only the offsets are known, and these differ
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: ZONED.encode("2026-05-01T08:00", "t"), "must have its offset from UTC.*'2026-05-01T08:00:00.02:00'"),
+        (
+            lambda: ZONED.encode("2026-05-01T08:00", "t"),
+            "must have its offset from UTC.*'2026-05-01T08:00:00.02:00'",
+        ),
         (lambda: ZONED.encode(datetime.date(2026, 5, 1), "t"), "must have its offset from UTC"),
-        (lambda: ALL[13].encode("2026-05-01T08:00+02:00", "t"), "must have no offset from UTC.*'2026-05-01T06:00:00'"),
+        (
+            lambda: ALL[13].encode("2026-05-01T08:00+02:00", "t"),
+            "must have no offset from UTC.*'2026-05-01T06:00:00'",
+        ),
         (lambda: ZONED.encode(pd.NaT, "t"), "must be a date"),
         (lambda: ZONED.encode(np.datetime64("NaT"), "t"), "must be a date"),
-        (lambda: tv.Date("2026-05-01T08:00+02:00", "2026-05-02T08:00"), "the high end of Date must have its offset"),
-        (lambda: tv.Date("2026-05-01", "2026-05-02", timezone="UTC"), "the low end of Date must have its offset"),
-        (lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone="Mars"), "unknown time zone 'Mars'"),
-        (lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone=3), "unknown time zone 3"),
-        (lambda: ZONED.encode("9999-12-31T23:00-12:00", "t"), "must be in the years 2 to 9998.*'9999-12-31T23:00:00"),
-        (lambda: tv.Date("0001-01-01T00:00+14:00", "2026-05-02T08:00Z"), "must be in the years 2 to 9998"),
+        (
+            lambda: tv.Date("2026-05-01T08:00+02:00", "2026-05-02T08:00"),
+            "the high end of Date must have its offset",
+        ),
+        (
+            lambda: tv.Date("2026-05-01", "2026-05-02", timezone="UTC"),
+            "the low end of Date must have its offset",
+        ),
+        (
+            lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone="Mars"),
+            "unknown time zone 'Mars'",
+        ),
+        (
+            lambda: tv.Date("2026-05-01T08:00Z", "2026-05-02T08:00Z", timezone=3),
+            "unknown time zone 3",
+        ),
+        (
+            lambda: ZONED.encode("9999-12-31T23:00-12:00", "t"),
+            "must be in the years 2 to 9998.*'9999-12-31T23:00:00",
+        ),
+        (
+            lambda: tv.Date("0001-01-01T00:00+14:00", "2026-05-02T08:00Z"),
+            "must be in the years 2 to 9998",
+        ),
         (lambda: ALL[13].encode("9999-12-31T23:59:59.9999999", "t"), "must be a date"),
         (
             lambda: tv.Domain.table(pd.DataFrame({"t": ["2026-05-01T08:00Z", "2026-05-01T09:00"]})),
@@ -189,7 +229,9 @@ def test_a_time_without_its_offset_is_refused_where_the_others_have_one(make, wo
 
 
 def test_midnight_at_both_ends_of_a_table_does_not_hide_the_times_of_day():
-    domain = tv.Domain.table(pd.DataFrame({"t": pd.date_range("2026-05-01", "2026-05-02", freq="6h")}))
+    domain = tv.Domain.table(
+        pd.DataFrame({"t": pd.date_range("2026-05-01", "2026-05-02", freq="6h")})
+    )
     assert domain.to_frame()["t"].tolist()[:2] == ["2026-05-01T00:00:00", "2026-05-01T06:00:00"]
     days = tv.Domain.table(pd.DataFrame({"t": pd.date_range("2026-05-01", "2026-05-04")}))
     assert days.point(0) == {"t": "2026-05-01"}
@@ -198,7 +240,9 @@ def test_midnight_at_both_ends_of_a_table_does_not_hide_the_times_of_day():
 def random_domain(rng: np.random.Generator, representers: int = 40) -> Domain:
     """Return a box of one to four random parameters."""
     chosen = rng.integers(len(ALL), size=rng.integers(1, 5))
-    return tv.Domain.box(representers=representers, **{f"p{i}": ALL[k] for i, k in enumerate(chosen)})
+    return tv.Domain.box(
+        representers=representers, **{f"p{i}": ALL[k] for i, k in enumerate(chosen)}
+    )
 
 
 @pytest.mark.parametrize("parameter", ALL, ids=repr)
@@ -212,8 +256,12 @@ def test_values_survive_the_round_trip_through_coordinates(parameter):
         again = parameter.decode(parameter.encode(value, "p"))
         assert again == value
         assert type(again) is type(value)
-        assert parameter.encode(value, "p") == pytest.approx(x, abs=1e-11)  # a time of day has whole microseconds
-        assert parameter.encode(parameter.parse(str(value), "p"), "p") == parameter.encode(value, "p")
+        assert parameter.encode(value, "p") == pytest.approx(
+            x, abs=1e-11
+        )  # a time of day has whole microseconds
+        assert parameter.encode(parameter.parse(str(value), "p"), "p") == parameter.encode(
+            value, "p"
+        )
     column = parameter.decode_column(coordinates).tolist()
     assert column == [parameter.decode(float(x)) for x in coordinates]
 
@@ -237,7 +285,8 @@ def test_a_log_scale_spreads_values_evenly_by_ratio():
     assert parameter.encode(1e-3, "lr") == -3.0
     assert parameter.decode(-3.0) == 1e-3
     assert np.allclose(
-        tv.Domain.grid(lr=tv.Log(1e-6, 1e-1, count=6)).column("lr"), [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
+        tv.Domain.grid(lr=tv.Log(1e-6, 1e-1, count=6)).column("lr"),
+        [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
     )
 
 
@@ -259,7 +308,9 @@ def test_a_box_with_few_points_is_a_grid():
 
 
 def test_representers_of_a_mixed_box_are_points_of_it():
-    domain = tv.Domain.box(x=(0, 1), depth=tv.Integer(1, 12), solver=["a", "b", "c"], representers=500)
+    domain = tv.Domain.box(
+        x=(0, 1), depth=tv.Integer(1, 12), solver=["a", "b", "c"], representers=500
+    )
     assert domain.continuous
     assert (domain.snap(domain.points) == domain.points).all()
     counts = np.unique(domain.points[:, 2], return_counts=True)[1]
@@ -278,11 +329,24 @@ def test_a_table_takes_text_booleans_integers_and_dates():
         }
     )
     domain = tv.Domain.table(frame, log=["C"])
-    assert domain.point(1) == {"solver": "saga", "flag": False, "n": 4, "day": "2026-05-03", "C": 1.0}
-    assert domain.locate({"solver": "saga", "flag": True, "n": 5, "day": datetime.date(2026, 6, 1), "C": 100})[0] == 2
+    assert domain.point(1) == {
+        "solver": "saga",
+        "flag": False,
+        "n": 4,
+        "day": "2026-05-03",
+        "C": 1.0,
+    }
+    assert (
+        domain.locate(
+            {"solver": "saga", "flag": True, "n": 5, "day": datetime.date(2026, 6, 1), "C": 100}
+        )[0]
+        == 2
+    )
     assert list(domain.column("n")) == [3, 4, 5]
     assert list(domain.to_frame()["solver"]) == ["lbfgs", "saga", "saga"]
-    assert tv.Domain.table(frame, columns=["C", "n"], log="auto").parameters[0] == tv.Log(0.01, 100.0)
+    assert tv.Domain.table(frame, columns=["C", "n"], log="auto").parameters[0] == tv.Log(
+        0.01, 100.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -299,10 +363,19 @@ def test_a_table_takes_text_booleans_integers_and_dates():
         (lambda: tv.Date("may", "june"), "must be a date such as"),
         (lambda: tv.Domain.grid(lr=tv.Log(1e-6, 1e-1)), "say how many"),
         (lambda: tv.Domain.box(flag=[True, True]), r"must be \[false, true\]"),
-        (lambda: tv.Domain.table(pd.DataFrame({"x": ["1", "2", "x"]})), "must contain numbers, got 'x' in row 2"),
-        (lambda: tv.Domain.table(pd.DataFrame({"x": ["a", 1.0]})), "numbers or text, not both, got 1.0 in row 1"),
+        (
+            lambda: tv.Domain.table(pd.DataFrame({"x": ["1", "2", "x"]})),
+            "must contain numbers, got 'x' in row 2",
+        ),
+        (
+            lambda: tv.Domain.table(pd.DataFrame({"x": ["a", 1.0]})),
+            "numbers or text, not both, got 1.0 in row 1",
+        ),
         (lambda: tv.Domain.table(pd.DataFrame({"x": ["a", None]})), "got none in row 1"),
-        (lambda: tv.Domain.table(pd.DataFrame({"x": [-1.0, 1.0]}), log=["x"]), "must be > 0, got -1.0 in row 0"),
+        (
+            lambda: tv.Domain.table(pd.DataFrame({"x": [-1.0, 1.0]}), log=["x"]),
+            "must be > 0, got -1.0 in row 0",
+        ),
         (lambda: tv.Domain.table(pd.DataFrame({"x": [1.0, 2.0]}), log=["y"]), "unknown column 'y'"),
         (lambda: tv.Domain.table(pd.DataFrame({"x": [1.0, 2.0]}), log="x"), r"give \['x'\]"),
     ],
@@ -315,7 +388,10 @@ def test_a_mistake_is_named_with_its_remedy(make, message):
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        ({"lr": 1e-3, "depth": 3.5, "solver": "saga"}, "'depth' of the point must be a whole number, got 3.5"),
+        (
+            {"lr": 1e-3, "depth": 3.5, "solver": "saga"},
+            "'depth' of the point must be a whole number, got 3.5",
+        ),
         ({"lr": -1.0, "depth": 3, "solver": "saga"}, "'lr' of the point must be > 0, got -1"),
         ({"lr": 1e-3, "depth": 3, "solver": "sags"}, "unknown value 'sags'; did you mean 'saga'"),
         ({"lr": 1.0, "depth": 3, "solver": "saga"}, "is not in the domain"),
@@ -336,7 +412,9 @@ def test_functions_of_the_points_see_the_values_of_the_user():
         seen.append((points, last))
         return np.array([1.0 if solver == "saga" else 2.0 for solver in points[:, 1]])
 
-    study = tv.Study(domain, tv.Maximize(), cost=cost, noise=lambda points: np.asarray(points[:, 0], dtype=float))
+    study = tv.Study(
+        domain, tv.Maximize(), cost=cost, noise=lambda points: np.asarray(points[:, 0], dtype=float)
+    )
     suggestion = study.ask()
     assert suggestion.cost == (1.0 if suggestion.point["solver"] == "saga" else 2.0)
     assert suggestion.noise == pytest.approx(suggestion.point["lr"])
@@ -357,7 +435,9 @@ def test_dates_with_dots_have_the_day_first_and_dates_with_slashes_are_refused()
     assert domain.point(2) == {"day": "2026-05-15", "z": 3}
     times = tv.Domain.table(pd.DataFrame({"t": ["1.5.2026 08:30", "1.5.2026 17:00"]}))
     assert times.point(1) == {"t": "2026-05-01T17:00:00"}
-    with pytest.raises(tv.TruvarError, match="the day or the month may come first; write them as 2026-05-01"):
+    with pytest.raises(
+        tv.TruvarError, match="the day or the month may come first; write them as 2026-05-01"
+    ):
         tv.Domain.table(pd.DataFrame({"day": ["05/01/2026", "05/02/2026"]}))
 
 
@@ -383,5 +463,7 @@ def test_a_table_that_release_0_2_0_stored_without_its_time_zone_opens_in_utc():
     np.testing.assert_array_equal(opened.points, domain.points)
     assert opened.point(1) == {"t": "2026-10-24T22:30:00"}
     assert opened.locate(opened.point(1))[0] == 1
-    with pytest.raises(PointNotInDomainError, match="give '2026-10-24T22:30:00' if the times are in UTC"):
+    with pytest.raises(
+        PointNotInDomainError, match="give '2026-10-24T22:30:00' if the times are in UTC"
+    ):
         opened.locate(domain.point(1))

@@ -30,9 +30,21 @@ def lake(count=25):
         (table(x=[0.123456, 7.0, 1000.0]), {"x": 0.123456}, "x 0.123456"),  # as it was given
         (table(east=456789.1234 + 0.5 * np.arange(30)), {"east": 456789.1234}, "east 456789.123"),
         (table(east=3500000.25 + 1e5 * np.arange(30)), {"east": 3600000.25}, "east 3600000"),
-        (tv.Domain.box(x=(0, 1), y=(-1000, 1000)), {"x": 0.123456789, "y": -0.000001}, "x 0.1235, y 0"),
-        (tv.Domain.box(lr=tv.Log(1e-6, 1e-1), n=tv.Integer(1, 9)), {"lr": 1.23456789e-5, "n": 3}, "lr 1.2346e-05, n 3"),
-        (tv.Domain.box(s=["a", "b"], x=tv.Range(0, 1, step=0.125)), {"s": "a", "x": 0.125}, "s a, x 0.125"),
+        (
+            tv.Domain.box(x=(0, 1), y=(-1000, 1000)),
+            {"x": 0.123456789, "y": -0.000001},
+            "x 0.1235, y 0",
+        ),
+        (
+            tv.Domain.box(lr=tv.Log(1e-6, 1e-1), n=tv.Integer(1, 9)),
+            {"lr": 1.23456789e-5, "n": 3},
+            "lr 1.2346e-05, n 3",
+        ),
+        (
+            tv.Domain.box(s=["a", "b"], x=tv.Range(0, 1, step=0.125)),
+            {"s": "a", "x": 0.125},
+            "s a, x 0.125",
+        ),
     ],
 )
 def test_digits_follow_the_distance_of_the_points(domain, point, text):

@@ -1,4 +1,5 @@
-"""Conditions that hold nowhere in a box are told from those that hold in a region between the samples."""
+"""Conditions that hold nowhere in a box are told from those that hold in a region between the
+samples."""
 
 import numpy as np
 import pytest

@@ -23,11 +23,15 @@ MODULES = [ambiguity, anticipation, entropy, interpolation, kernels, truncated_s
 
 def compiled_functions(module: ModuleType) -> dict[str, Any]:
     return {
-        name: function for name, function in vars(module).items() if hasattr(function, "py_func") and name[0] != "_"
+        name: function
+        for name, function in vars(module).items()
+        if hasattr(function, "py_func") and name[0] != "_"
     }
 
 
-FUNCTIONS = {name: function for module in MODULES for name, function in compiled_functions(module).items()}
+FUNCTIONS = {
+    name: function for module in MODULES for name, function in compiled_functions(module).items()
+}
 del FUNCTIONS["tour"]  # compared with a transcription in tests/acquisition/test_plus.py
 
 
@@ -43,9 +47,28 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
     match name:
         case "fused_update_sums":
             step = rng.normal(size=9)
-            return covariance, rows, step, rng.normal(size=C), excess[:9], variance[:9], d, 3, 30, np.zeros(C)
+            return (
+                covariance,
+                rows,
+                step,
+                rng.normal(size=C),
+                excess[:9],
+                variance[:9],
+                d,
+                3,
+                30,
+                np.zeros(C),
+            )
         case "column_sums":
-            return covariance, rows, np.array([3, 3, 0, 36]), excess[:9], variance[:9], d[:4], np.zeros(4)
+            return (
+                covariance,
+                rows,
+                np.array([3, 3, 0, 36]),
+                excess[:9],
+                variance[:9],
+                d[:4],
+                np.zeros(4),
+            )
         case "truncated_sums":
             return covariance, excess, variance, rng.uniform(0.1, 1.0, (C, K)), np.zeros((C, K))
         case "contrast_sums":
@@ -54,12 +77,36 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
             return covariance, scale, variance, mean, 1.5, 0.7, 0.2, 0.3, True, np.zeros(C)
         case "anticipated_levels":
             levels = np.array([-0.4, 0.3, 0.5])
-            return covariance, scale, variance, mean, 0.5, 0.7, 0.2, levels, bool(rng.integers(2)), np.zeros(C)
+            return (
+                covariance,
+                scale,
+                variance,
+                mean,
+                0.5,
+                0.7,
+                0.2,
+                levels,
+                bool(rng.integers(2)),
+                np.zeros(C),
+            )
         case "anticipated_bounds":
             nodes = np.array([-1.0, 0.3, 1.2])
             weights = np.array([0.3, 0.4, 0.3])
             member = rng.random(A) < 0.7
-            return covariance, scale, variance, mean, 1.5, 0.7, 0.2, nodes, weights, 0.6, member, np.zeros(C)
+            return (
+                covariance,
+                scale,
+                variance,
+                mean,
+                1.5,
+                0.7,
+                0.2,
+                nodes,
+                weights,
+                0.6,
+                member,
+                np.zeros(C),
+            )
         case "expected_bounds":
             member = rng.random(A) < 0.7
             fraction = float(rng.choice([0.0, 0.6]))
@@ -93,8 +140,11 @@ def test_a_compiled_function_computes_what_its_reference_does(name: str) -> None
                 np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
 
 
-def staying_arguments(rng: np.random.Generator, rows: int, spread: float, lengthscale: float) -> tuple[Any, ...]:
-    """Common arguments of the anticipated sums on a line: targets of the posterior after a few measurements."""
+def staying_arguments(
+    rng: np.random.Generator, rows: int, spread: float, lengthscale: float
+) -> tuple[Any, ...]:
+    """Common arguments of the anticipated sums on a line: targets of the posterior after a few
+    measurements."""
     points = np.sort(rng.random(rows + 9))
     prior = np.exp(-0.5 * ((points[:, None] - points) / lengthscale) ** 2)
     measured = rng.permutation(len(points))[:6]
@@ -109,11 +159,13 @@ def staying_arguments(rng: np.random.Generator, rows: int, spread: float, length
 
 @pytest.mark.parametrize("fraction", [0.0, 0.6])
 @pytest.mark.parametrize(("spread", "lengthscale"), [(0.01, 0.05), (1.0, 0.3), (5.0, 2.0)])
-def test_the_average_over_a_measurement_is_exact(fraction: float, spread: float, lengthscale: float) -> None:
+def test_the_average_over_a_measurement_is_exact(
+    fraction: float, spread: float, lengthscale: float
+) -> None:
     """Against the mean over 2^22 equally likely values, each in the middle of its interval.
 
-    A target stays for values in at most three intervals, whose six ends are missed by half a value each: the error of
-    the mean is at most 3 / 2^22 = 7.2e-7 of the sum of all targets.
+    A target stays for values in at most three intervals, whose six ends are missed by half a value
+    each: the error of the mean is at most 3 / 2^22 = 7.2e-7 of the sum of all targets.
     """
     rng = np.random.default_rng(5)
     arguments = staying_arguments(rng, 12, spread, lengthscale)
@@ -137,7 +189,8 @@ def test_the_average_over_a_measurement_is_exact(fraction: float, spread: float,
 
 
 def test_the_average_counts_targets_that_are_known_exactly_where_they_are_the_best() -> None:
-    """Their bounds coincide, so that they touch the highest lower bound over an interval and nowhere exceed it."""
+    """Their bounds coincide, so that they touch the highest lower bound over an interval and
+    nowhere exceed it."""
     covariance = np.array([[0.0, 0.0], [0.3, 0.0], [-0.2, 0.0]])
     scale = np.array([1.0, 0.0])
     variance = np.array([0.0, 0.1, 0.1])
@@ -155,11 +208,15 @@ def test_every_compiled_function_has_a_reference_with_the_same_arguments() -> No
     assert len(FUNCTIONS) >= 13
     for name, function in FUNCTIONS.items():
         reference = getattr(references, f"{name}_reference")
-        assert list(inspect.signature(function.py_func).parameters) == list(inspect.signature(reference).parameters)
+        assert list(inspect.signature(function.py_func).parameters) == list(
+            inspect.signature(reference).parameters
+        )
 
 
 def test_the_fused_pass_is_the_sum_of_the_paper_written_as_a_loop() -> None:
-    matrix, rows, step, u, excess, weight, d, start, stop, out = inputs("fused_update_sums", np.random.default_rng(1))
+    matrix, rows, step, u, excess, weight, d, start, stop, out = inputs(
+        "fused_update_sums", np.random.default_rng(1)
+    )
     before = matrix.copy()
     truncated_sums.fused_update_sums(matrix, rows, step, u, excess, weight, d, start, stop, out)
     for x in range(C):
@@ -207,8 +264,12 @@ def test_sums_and_bound_gaps_of_candidates_agree_with_their_references() -> None
     np.testing.assert_allclose(fast_sums, plain_sums, rtol=1e-13, atol=1e-13)
     fast_gaps, plain_gaps = np.empty((2, 5, 3))
     fast_squares, plain_squares = np.empty((2, 5))
-    truncated_sums.candidate_bound_gaps(prior, explained, excess, weight, base, d, fast_gaps, fast_squares)
-    references.candidate_bound_gaps_reference(prior, explained, excess, weight, base, d, plain_gaps, plain_squares)
+    truncated_sums.candidate_bound_gaps(
+        prior, explained, excess, weight, base, d, fast_gaps, fast_squares
+    )
+    references.candidate_bound_gaps_reference(
+        prior, explained, excess, weight, base, d, plain_gaps, plain_squares
+    )
     np.testing.assert_allclose(fast_gaps, plain_gaps, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(fast_squares, plain_squares, rtol=1e-13, atol=1e-13)
     for x in range(5):
@@ -270,7 +331,15 @@ def test_moments_of_a_mixture_are_those_of_its_members(smoothness: int, q: int) 
     variances = rng.uniform(0.5, 2.0, 3)
     observed = np.column_stack([rng.random(12), rng.integers(0, 3, 12)])
     points = np.column_stack([rng.random(q), rng.integers(0, 3, q)])
-    arguments = (observed, points, lengthscales, np.array([False, True]), smoothness, variances, rng.random(3))
+    arguments = (
+        observed,
+        points,
+        lengthscales,
+        np.array([False, True]),
+        smoothness,
+        variances,
+        rng.random(3),
+    )
     arguments = (*arguments, triangles(rng, 3, 12), rng.normal(size=(3, 12)))
     found = [rng.normal(size=(3, q)), np.full((3, q), 4.0)]
     expected = [each.copy() for each in found]
@@ -280,7 +349,9 @@ def test_moments_of_a_mixture_are_those_of_its_members(smoothness: int, q: int) 
 
 
 @pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
-def test_gradients_of_the_likelihood_are_those_of_differences_of_the_kernel(smoothness: int) -> None:
+def test_gradients_of_the_likelihood_are_those_of_differences_of_the_kernel(
+    smoothness: int,
+) -> None:
     rng = np.random.default_rng(5)
     points = np.column_stack([rng.random((9, 2)), rng.integers(0, 3, 9)]).astype(float)
     form = (np.array([0.4, 0.9, 1.4]), np.array([False, False, True]), smoothness, 1.7, 9.0)
@@ -293,7 +364,9 @@ def test_gradients_of_the_likelihood_are_those_of_differences_of_the_kernel(smoo
 
 
 def test_exponentials_are_numpys_to_two_ulps() -> None:
-    z = -np.concatenate([np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]])
+    z = -np.concatenate(
+        [np.random.default_rng(0).uniform(0, 700, 5000), np.geomspace(1e-300, 1, 500), [0.0, 1e4]]
+    )
     fast = z.copy()
     plain = z.copy()
     work = np.empty_like(z)
@@ -304,7 +377,9 @@ def test_exponentials_are_numpys_to_two_ulps() -> None:
 
 def test_spread_and_gather_agree_with_their_references_and_are_transposes() -> None:
     rng = np.random.default_rng(0)
-    corner = np.column_stack([rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)])
+    corner = np.column_stack(
+        [rng.integers(0, 2, 10), rng.integers(0, 3, 10), rng.integers(0, 4, 10)]
+    )
     taps = [rng.normal(size=(10, count)) for count in (2, 6, 6)]
     values = rng.normal(size=10)
     grid = rng.normal(size=(3, 8, 9))

@@ -1,4 +1,5 @@
-"""Engines: they agree on the choice, no bound prunes the best candidate, and the recursion keeps its precision."""
+"""Engines: they agree on the choice, no bound prunes the best candidate, and the recursion keeps
+its precision."""
 
 from __future__ import annotations
 
@@ -16,10 +17,13 @@ from truvar.engines.lazy import Lazy
 from truvar.engines.matrix import Matrix
 from truvar.models.posterior import Posterior
 
-# -- choices ---------------------------------------------------------------------------------------------------
+# -- choices
+# --------------------------------------------------------------------------------------------------
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(0, 2, 15))
-SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(2).uniform(size=(260, 2)), columns=["x", "y"]))
+SCATTER = tv.Domain.table(
+    pd.DataFrame(np.random.default_rng(2).uniform(size=(260, 2)), columns=["x", "y"])
+)
 LEVELS = tv.NoiseLevels([1e-6, 1e-3, 0.05], [15, 10, 2])
 SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
     "maximum on a grid": (GRID, tv.Maximize(), {"kernel": RBF(0.3), "noise": 1e-4}),
@@ -27,12 +31,28 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
     "level set with travel": (
         GRID,
         tv.LevelSet(0.4),
-        {"kernel": ConstantKernel(3.0) * Matern([0.3, 0.5], nu=1.5), "noise": 0.01, "cost": tv.Cost(1, {"x": 5.0})},
+        {
+            "kernel": ConstantKernel(3.0) * Matern([0.3, 0.5], nu=1.5),
+            "noise": 0.01,
+            "cost": tv.Cost(1, {"x": 5.0}),
+        },
     ),
     "level set, noise levels": (SCATTER, tv.LevelSet(0.4), {"kernel": RBF(0.2), "noise": LEVELS}),
-    "uneven noise": (GRID, tv.LevelSet(0.0), {"kernel": RBF(0.3), "noise": lambda p: 1e-3 + 0.1 * p[:, 0]}),
-    "no compiled form": (SCATTER, tv.Maximize(), {"kernel": RationalQuadratic(0.3, 1.0), "noise": 1e-3}),
-    "implicit threshold": (GRID, tv.LevelSet(fraction_of_max=0.6), {"kernel": RBF(0.3), "noise": 1e-3}),
+    "uneven noise": (
+        GRID,
+        tv.LevelSet(0.0),
+        {"kernel": RBF(0.3), "noise": lambda p: 1e-3 + 0.1 * p[:, 0]},
+    ),
+    "no compiled form": (
+        SCATTER,
+        tv.Maximize(),
+        {"kernel": RationalQuadratic(0.3, 1.0), "noise": 1e-3},
+    ),
+    "implicit threshold": (
+        GRID,
+        tv.LevelSet(fraction_of_max=0.6),
+        {"kernel": RBF(0.3), "noise": 1e-3},
+    ),
     "pure variance reduction": (
         GRID,
         tv.LevelSet(0.4),
@@ -43,7 +63,8 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 
 @pytest.fixture
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the matrix-free engine use its bounds on a small domain, where it would score every candidate."""
+    """Make the matrix-free engine use its bounds on a small domain, where it would score every
+    candidate."""
     monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", np.inf)
 
 
@@ -60,7 +81,9 @@ def value(point: dict[str, float]) -> float:
 @pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
-def test_engines_choose_the_same_candidate_or_one_within_rounding_of_the_best(name: str, engine: str) -> None:
+def test_engines_choose_the_same_candidate_or_one_within_rounding_of_the_best(
+    name: str, engine: str
+) -> None:
     """Batches of three, told out of order: every choice is within 1e-9 of the best exact score."""
     domain, goal, settings = SETTINGS[name]
     known = {"mean": 0.0, "policy": "truvar", **settings}
@@ -87,7 +110,9 @@ def test_engines_choose_the_same_candidate_or_one_within_rounding_of_the_best(na
     assert exact.steps == other.steps == 24
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e-7, 1.0, 1e7, 1e9])  # the first and the last are too far for single
+@pytest.mark.parametrize(
+    "scale", [1e-9, 1e-7, 1.0, 1e7, 1e9]
+)  # the first and the last are too far for single
 @pytest.mark.usefixtures("single_precision_for_few_rows")
 def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
     """At every step and truncation the exact sums are at most the bounds, and not much less."""
@@ -105,7 +130,9 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
                 posterior.observe(0.0)
         excess = posterior.pending_variance - scale * 10.0 ** rng.uniform(-9, -1)
         rows = np.flatnonzero(excess > 0)
-        d = posterior.pending_variance + scale * 10.0 ** rng.uniform(-12, 40, len(SCATTER))  # some beyond its numbers
+        d = posterior.pending_variance + scale * 10.0 ** rng.uniform(
+            -12, 40, len(SCATTER)
+        )  # some beyond its numbers
         exact = engine.sums(rows, excess[rows], d[:, None])[:, 0]
         if 1e-8 < scale < 1e8:
             bound = single.upper_bounds(single.sums(rows, excess[rows], d), len(rows))
@@ -119,7 +146,13 @@ def test_sums_in_single_precision_bound_those_in_double(scale: float) -> None:
 def test_the_gain_of_a_choice_does_not_depend_on_withdrawn_suggestions(engine: str) -> None:
     """Gains agree to the last bit although the rounding of an engine depends on its updates."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 20))
-    known = {"kernel": Matern(0.4, nu=2.5), "mean": 0.0, "noise": 1e-8, "engine": engine, "policy": "truvar"}
+    known = {
+        "kernel": Matern(0.4, nu=2.5),
+        "mean": 0.0,
+        "noise": 1e-8,
+        "engine": engine,
+        "policy": "truvar",
+    }
     direct = tv.Study(domain, tv.LevelSet(0.3), **known)
     detour = tv.Study(domain, tv.LevelSet(0.3), **known)
     for _ in range(40):
@@ -133,11 +166,18 @@ def test_the_gain_of_a_choice_does_not_depend_on_withdrawn_suggestions(engine: s
 
 
 def test_the_engine_changes_to_double_precision_where_ties_are_frequent() -> None:
-    """A grid that is large against the length-scale: nearly all candidates are equally good for many steps."""
+    """A grid that is large against the length-scale: nearly all candidates are equally good for
+    many steps."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 24), y=np.linspace(0, 1, 24))
     studies = {
         engine: tv.Study(
-            domain, tv.LevelSet(0.4), kernel=RBF(0.02), mean=0.0, noise=1e-4, engine=engine, policy="truvar"
+            domain,
+            tv.LevelSet(0.4),
+            kernel=RBF(0.02),
+            mean=0.0,
+            noise=1e-4,
+            engine=engine,
+            policy="truvar",
         )
         for engine in ("dense", "dense64", "dense32")
     }
@@ -147,7 +187,9 @@ def test_the_engine_changes_to_double_precision_where_ties_are_frequent() -> Non
         for engine, study in studies.items():
             study.tell(suggestions[engine], value(suggestions[engine].point))
     by_engine = {engine: study.policy_context().engine for engine, study in studies.items()}
-    precision = {name: engine._single for name, engine in by_engine.items() if isinstance(engine, Dense)}
+    precision = {
+        name: engine._single for name, engine in by_engine.items() if isinstance(engine, Dense)
+    }
     assert precision == {"dense": False, "dense64": False, "dense32": True}
 
 
@@ -163,7 +205,9 @@ def test_the_engine_changes_to_double_precision_where_ties_are_frequent() -> Non
 )
 @pytest.mark.parametrize("engine", ["lazy", "dense", "dense32"])
 @pytest.mark.usefixtures("bounds_on_small_domains", "single_precision_for_few_rows")
-def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noise: float, repeats: int) -> None:
+def test_on_an_adversarial_domain_the_true_best_is_never_pruned(
+    engine: str, noise: float, repeats: int
+) -> None:
     """Points that differ by 1e-8 to 1e-6, noise down to none, and one point measured many times."""
     rng = np.random.default_rng(5)
     base = rng.uniform(size=(200, 2))
@@ -192,8 +236,9 @@ def test_on_an_adversarial_domain_the_true_best_is_never_pruned(engine: str, noi
             assert scores.max() <= 1e-12
             break
         if study.epoch.tau > 1e-9:
-            # The table's own figure for the choice: two points 1e-8 apart are one to 1e-16 of their variance, so that a
-            # gain there, summed in another order, differs by more than the choice may.
+            # The table's own figure for the choice: two points 1e-8 apart are one to 1e-16 of their
+            # variance, so that a gain there, summed in another order, differs by more than the
+            # choice may.
             assert scores[suggestion.index] >= scores.max() * (1 - 1e-9) - 1e-13
         lazy = study.policy_context().engine
         pruned += isinstance(lazy, Lazy) and lazy.rescored < len(study.domain) / 2
@@ -207,7 +252,9 @@ def test_a_tolerance_is_kept_and_the_gap_is_reported() -> None:
         return Lazy(posterior, domain, tolerance=0.02, budget=1)
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 40), y=np.linspace(0, 1, 40))
-    study = tv.Study(domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
+    study = tv.Study(
+        domain, tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine, policy="truvar"
+    )
     for _ in range(12):
         best = (study.gains() / study.candidates().cost.ravel()).max()
         suggestion = study.ask()
@@ -228,7 +275,15 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
         return Lazy(posterior, domain, tolerance=1e-4, budget=0)
 
     domain = tv.Domain.grid(x=np.linspace(0, 1, 60), y=np.linspace(0, 1, 60))
-    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.15), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
+    study = tv.Study(
+        domain,
+        tv.LevelSet(0.5),
+        kernel=RBF(0.15),
+        mean=0.0,
+        noise=1e-3,
+        engine=engine,
+        policy="truvar",
+    )
     shortfalls = []
     loose = False
     for _ in range(40):
@@ -250,7 +305,8 @@ def test_an_unknown_engine_is_refused() -> None:
         tv.Study(GRID, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.1, engine="sparse")
 
 
-# -- precision ---------------------------------------------------------------------------------------------------------
+# -- precision
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-10])
@@ -266,7 +322,9 @@ def test_after_200_steps_mean_and_variance_are_those_of_extended_precision(noise
     wide = np.asarray(sites, dtype=np.longdouble) / np.longdouble(0.3)
     square = ((wide[:, None, :] - wide[None, :, :]) ** 2).sum(axis=2)
     prior = np.exp(-square / 2)
-    covariance = prior[np.ix_(measured, measured)] + np.longdouble(noise) * np.eye(200, dtype=np.longdouble)
+    covariance = prior[np.ix_(measured, measured)] + np.longdouble(noise) * np.eye(
+        200, dtype=np.longdouble
+    )
     mean, variance = _extended(covariance, prior[measured], np.asarray(values, dtype=np.longdouble))
     assert np.abs(posterior.mean - mean).max() <= 1e-8
     assert np.abs(posterior.variance - variance).max() <= 1e-8
@@ -286,10 +344,13 @@ def _extended(covariance: Any, across: Any, values: Any) -> tuple[Any, Any]:
     return mean, 1 - explained
 
 
-# -- threads -----------------------------------------------------------------------------------------------------------
+# -- threads
+# --------------------------------------------------------------------------------------------------
 
 
-def test_the_number_of_threads_can_be_set_and_threads_share_the_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_can_be_set_and_threads_share_the_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TRUVAR_THREADS", "3")
     assert thread_count() == 3
     done: list[slice] = []

@@ -28,7 +28,9 @@ def problem(layout, kernel, steps):
     axes = {name: np.linspace(0, 1, n) for name, n in sizes.items()}
     domain = tv.Domain.grid(**axes)
     known = KERNELS[kernel]
-    known = type(known)(known.length_scale[: len(sizes)], **({"nu": 2.5} if kernel == "matern52" else {}))
+    known = type(known)(
+        known.length_scale[: len(sizes)], **({"nu": 2.5} if kernel == "matern52" else {})
+    )
     made = Posterior(ConstantKernel(2.0) * known, domain.points)
     for site in rng.permutation(len(domain))[:steps]:
         made.add(domain.points[site], 1e-4, int(site))
@@ -50,7 +52,9 @@ def few_nodes(monkeypatch):
 
 @pytest.mark.usefixtures("few_nodes")
 @pytest.mark.parametrize(("layout", "kernel", "steps"), list(product(DOMAINS, KERNELS, [0, 5, 40])))
-def test_sums_are_within_the_error_of_their_estimates_at_every_level(layout, kernel, steps, monkeypatch):
+def test_sums_are_within_the_error_of_their_estimates_at_every_level(
+    layout, kernel, steps, monkeypatch
+):
     monkeypatch.setattr(lattice, "MAX_NODES", {"line": 30, "plane": 300, "space": 900}[layout])
     domain, made = problem(layout, kernel, steps)
     bounds = lattice_bounds(made, domain)
@@ -116,7 +120,9 @@ def test_the_error_of_interpolation_is_that_of_the_squared_kernel():
 @pytest.mark.parametrize("shape", [(9,), (8, 5), (4, 3, 6), (7, 1)])
 def test_a_quadratic_form_by_fft_is_the_sum(shape):
     rng = np.random.default_rng(0)
-    points = np.stack([m.ravel() for m in np.meshgrid(*map(np.arange, shape), indexing="ij")], axis=1)
+    points = np.stack(
+        [m.ravel() for m in np.meshgrid(*map(np.arange, shape), indexing="ij")], axis=1
+    )
     kernel = RBF(1.3)
     table = kernel(np.zeros((1, len(shape))), points).reshape(shape)
     w = rng.standard_normal(shape)
@@ -141,7 +147,9 @@ def test_choices_with_a_lattice_are_within_the_tolerance_of_the_best(monkeypatch
     monkeypatch.setattr(lazy.Lazy, "_prefers_norms", lambda *_: False)
     used = []
     original = LatticeBounds.bounds
-    monkeypatch.setattr(LatticeBounds, "bounds", lambda self, w, v: used.append(1) or original(self, w, v))
+    monkeypatch.setattr(
+        LatticeBounds, "bounds", lambda self, w, v: used.append(1) or original(self, w, v)
+    )
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30), y=np.linspace(0, 1, 28))
     known = {"kernel": Matern(0.3, nu=2.5), "mean": 0.0, "noise": 1e-3, "policy": "weightedtruvar"}
 

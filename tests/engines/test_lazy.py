@@ -1,7 +1,8 @@
 """The matrix-free engine: no bound ever falls below the sum that it bounds, rounding included.
 
-Every bound is compared with its sum, computed in extended precision from the factor and kernel values of the engine, in
-all states of a study: pending points, new epochs, hardly any noise, nearly identical points.
+Every bound is compared with its sum, computed in extended precision from the factor and kernel
+values of the engine, in all states of a study: pending points, new epochs, hardly any noise, nearly
+identical points.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ from truvar.models.posterior import Posterior
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 17), y=np.linspace(2, 3, 13))
 CUBE = tv.Domain.grid(x=np.linspace(0, 1, 6), y=np.linspace(0, 1, 5), z=np.linspace(0, 1, 7))
-SCATTER = tv.Domain.table(pd.DataFrame(np.random.default_rng(3).uniform(size=(220, 2)), columns=["x", "y"]))
+SCATTER = tv.Domain.table(
+    pd.DataFrame(np.random.default_rng(3).uniform(size=(220, 2)), columns=["x", "y"])
+)
 LINE = tv.Domain.grid(x=np.geomspace(1e-3, 1, 200))
-FIVE = tv.Domain.table(pd.DataFrame(np.random.default_rng(4).uniform(size=(200, 5)), columns=list("abcde")))
+FIVE = tv.Domain.table(
+    pd.DataFrame(np.random.default_rng(4).uniform(size=(200, 5)), columns=list("abcde"))
+)
 
 
 def with_near_duplicates(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
@@ -38,7 +43,14 @@ def with_near_duplicates(seed: int, gaps: tuple[float, ...]) -> tv.Domain:
 
 
 CROWDED = with_near_duplicates(5, (1e-12, 1e-10, 1e-8, 1e-6))
-DOMAINS = {"grid": GRID, "cube": CUBE, "plane": SCATTER, "line": LINE, "five columns": FIVE, "neighbours": CROWDED}
+DOMAINS = {
+    "grid": GRID,
+    "cube": CUBE,
+    "plane": SCATTER,
+    "line": LINE,
+    "five columns": FIVE,
+    "neighbours": CROWDED,
+}
 
 
 pytestmark = pytest.mark.usefixtures("small_cells")
@@ -48,7 +60,8 @@ def value(point: dict[str, float]) -> float:
     return float(sum(np.sin(5 * x + k) for k, x in enumerate(point.values())))
 
 
-# -- products with the prior covariance --------------------------------------------------------------------------------
+# -- products with the prior covariance
+# --------------------------------------------------------------------------------
 
 KERNELS: dict[str, Kernel] = {
     "rbf": RBF(0.2),
@@ -61,7 +74,9 @@ KERNELS: dict[str, Kernel] = {
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_error_of_a_product_with_the_prior_covariance_is_within_its_bound(name: str, domain: tv.Domain) -> None:
+def test_the_error_of_a_product_with_the_prior_covariance_is_within_its_bound(
+    name: str, domain: tv.Domain
+) -> None:
     posterior = Posterior(KERNELS[name], domain.points)
     product = prior_product(posterior, domain)
     rng = np.random.default_rng(0)
@@ -101,21 +116,28 @@ def test_products_of_several_tasks() -> None:
     found, error = product.multiply(weights)
     assert (np.abs(found - prior @ weights) <= error).all()
     assert (product.squared_sums(np.ones(n)) >= (prior**2).sum(axis=1)).all()
-    assert (product.squared_sums(np.ones(n), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)).all()
+    assert (
+        product.squared_sums(np.ones(n), cap=0.1) >= np.minimum(prior**2, 0.1).sum(axis=1)
+    ).all()
 
 
-# -- norms -------------------------------------------------------------------------------------------------------------
+# -- norms
+# --------------------------------------------------------------------------------------------------
 
 
 def extended_covariance(posterior: Posterior, rows: Any) -> Any:
     """Return C of the rows with all sites, from the present factor, in extended precision."""
     v = posterior.v.astype(np.longdouble)
-    return posterior.k(posterior.sites[rows], posterior.sites).astype(np.longdouble) - v[:, rows].T @ v
+    return (
+        posterior.k(posterior.sites[rows], posterior.sites).astype(np.longdouble) - v[:, rows].T @ v
+    )
 
 
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-10, 0.0])
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
-def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv.Domain, noise: float) -> None:
+def test_norms_stay_above_and_close_through_pending_and_dropped_steps(
+    domain: tv.Domain, noise: float
+) -> None:
     rng = np.random.default_rng(7)
     posterior = Posterior(ConstantKernel(1.7) * RBF(0.3), domain.points)
     base = np.where(rng.random(len(domain)) < 0.8, rng.uniform(0.0, 2.0, len(domain)), 0.0)
@@ -133,7 +155,9 @@ def test_norms_stay_above_and_close_through_pending_and_dropped_steps(domain: tv
         exact = base @ extended_covariance(posterior, np.arange(len(domain))) ** 2
         assert (norms.upper >= exact).all()
         if noise >= 1e-2:
-            np.testing.assert_allclose(norms.upper, exact.astype(float), rtol=0, atol=1e-4 * len(domain))
+            np.testing.assert_allclose(
+                norms.upper, exact.astype(float), rtol=0, atol=1e-4 * len(domain)
+            )
     rebuilt = ColumnNorms(posterior, norms.product, base)
     rebuilt.update()
     assert (rebuilt.upper >= exact).all()
@@ -154,24 +178,32 @@ def test_cells_partition_the_targets_and_find_neighbours() -> None:
     assert few[cells.near(cell, 20, few, cells.sizes(few))].all()
 
 
-# -- the search --------------------------------------------------------------------------------------------------------
+# -- the search
+# --------------------------------------------------------------------------------------------------
 
 
 class CheckedLazy(Lazy):
-    """A matrix-free engine that compares every bound and every choice with sums in extended precision."""
+    """A matrix-free engine that compares every bound and every choice with sums in extended
+    precision."""
 
     pruned = 0  # choices for which most candidates needed no scoring in full
 
-    def best_sums(self, rows: Any, excess: Any, predictive: Any, worth: Any, row_weights: Any = None) -> Any:
+    def best_sums(
+        self, rows: Any, excess: Any, predictive: Any, worth: Any, row_weights: Any = None
+    ) -> Any:
         found = super().best_sums(rows, excess, predictive, worth, row_weights)
         square = extended_covariance(self.posterior, rows) ** 2
         w = np.ones(len(rows)) if row_weights is None else row_weights
-        exact = np.stack([w @ np.minimum(square, np.outer(excess, d)) for d in predictive.T], axis=1)
+        exact = np.stack(
+            [w @ np.minimum(square, np.outer(excess, d)) for d in predictive.T], axis=1
+        )
         if self._active_rows is None:
             assert (self.roots.astype(np.longdouble) ** 2 >= exact).all()
         best = float((exact * worth).max())
         chosen = np.unravel_index(int(np.argmax(found * worth)), found.shape)
-        rounding = 1e-13 * np.sqrt(w.sum()) * self.max_variance * float(worth[chosen])  # of C, at most
+        rounding = (
+            1e-13 * np.sqrt(w.sum()) * self.max_variance * float(worth[chosen])
+        )  # of C, at most
         assert (exact * worth)[chosen] * (1 + self.optimality_gap) >= best * (1 - 1e-9) - rounding
         assert self.optimality_gap <= 1e-9 or self.tolerance > 0
         self.pruned += self.rescored < len(self.roots) / 2
@@ -181,8 +213,16 @@ class CheckedLazy(Lazy):
 SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
     "level set": (GRID, tv.LevelSet(0.5), {"kernel": RBF(0.2), "noise": 1e-3}),
     "maximum": (SCATTER, tv.Maximize(), {"kernel": Matern(0.2, nu=2.5), "noise": 1e-4}),
-    "maximum, not monotone": (GRID, tv.Maximize(monotone=False), {"kernel": RBF(0.2), "noise": 1e-2}),
-    "implicit threshold": (SCATTER, tv.LevelSet(fraction_of_max=0.7), {"kernel": RBF(0.25), "noise": 1e-3}),
+    "maximum, not monotone": (
+        GRID,
+        tv.Maximize(monotone=False),
+        {"kernel": RBF(0.2), "noise": 1e-2},
+    ),
+    "implicit threshold": (
+        SCATTER,
+        tv.LevelSet(fraction_of_max=0.7),
+        {"kernel": RBF(0.25), "noise": 1e-3},
+    ),
     "noise levels": (
         SCATTER,
         tv.LevelSet(0.2),
@@ -199,12 +239,18 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
         {
             "kernel": RBF(0.2),
             "noise": 1e-3,
-            "tasks": tv.Tasks([[1, 0.8], [0.8, 1]], ["yield", "proxy"], noise=[1e-3, 1e-2], cost=[5, 1]),
+            "tasks": tv.Tasks(
+                [[1, 0.8], [0.8, 1]], ["yield", "proxy"], noise=[1e-3, 1e-2], cost=[5, 1]
+            ),
         },
     ),
     "five columns": (FIVE, tv.LevelSet(0.2), {"kernel": RBF(0.7), "noise": 1e-3}),
     "neighbours": (CROWDED, tv.LevelSet(0.2), {"kernel": RBF(0.2), "noise": 1e-6}),
-    "neighbours, hardly noise": (CROWDED, tv.LevelSet(0.2), {"kernel": Matern(0.4, nu=2.5), "noise": 1e-10}),
+    "neighbours, hardly noise": (
+        CROWDED,
+        tv.LevelSet(0.2),
+        {"kernel": Matern(0.4, nu=2.5), "noise": 1e-10},
+    ),
     "neighbours, no noise": (CROWDED, tv.Maximize(), {"kernel": Matern(0.4, nu=2.5), "noise": 0.0}),
 }
 
@@ -224,7 +270,9 @@ def run_study(study: tv.Study, steps: int, batch: int = 1) -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
     domain, goal, settings = SETTINGS[name]
-    study = tv.Study(domain, goal, engine=CheckedLazy, **{"mean": 0.0, "policy": "truvar", **settings})
+    study = tv.Study(
+        domain, goal, engine=CheckedLazy, **{"mean": 0.0, "policy": "truvar", **settings}
+    )
     run_study(study, 45, batch)
     assert study.steps >= 10
     engine = study.policy_context().engine
@@ -233,8 +281,12 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", [name for name, (_, goal, _) in SETTINGS.items() if goal.level_set])
-def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(name: str, batch: int) -> None:
+@pytest.mark.parametrize(
+    "name", [name for name, (_, goal, _) in SETTINGS.items() if goal.level_set]
+)
+def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(
+    name: str, batch: int
+) -> None:
     domain, goal, settings = SETTINGS[name]
     policy = tv.WeightedTruVaR(stops=1)
     study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, policy=policy, **settings)
@@ -246,7 +298,8 @@ def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(name
 
 
 @pytest.mark.parametrize(
-    ("name", "policy"), [("noise levels", "truvar"), ("travel", "auto"), ("neighbours, hardly noise", "auto")]
+    ("name", "policy"),
+    [("noise levels", "truvar"), ("travel", "auto"), ("neighbours, hardly noise", "auto")],
 )
 def test_a_matrix_of_few_active_rows_gives_the_best_choice(
     name: str, policy: str, monkeypatch: pytest.MonkeyPatch
@@ -285,7 +338,15 @@ def test_the_reported_gap_covers_what_a_tolerance_gives_away(
         made.append(CheckedLazy(posterior, domain, tolerance=tolerance, budget=budget))
         return made[-1]
 
-    study = tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.1), mean=0.0, noise=1e-3, engine=engine, policy="truvar")
+    study = tv.Study(
+        GRID,
+        tv.LevelSet(0.3),
+        kernel=RBF(0.1),
+        mean=0.0,
+        noise=1e-3,
+        engine=engine,
+        policy="truvar",
+    )
     gaps = []
     while study.steps < 40:
         study.tell(study.ask(), 0.3)
@@ -303,7 +364,9 @@ def test_a_choice_is_exact_by_default_up_to_a_hundred_thousand_points() -> None:
         Lazy(small.posterior, GRID, tolerance=2.0)
 
 
-@pytest.mark.parametrize(("side", "regular", "name"), [(90, True, "dense"), (91, True, "lazy"), (91, False, "dense")])
+@pytest.mark.parametrize(
+    ("side", "regular", "name"), [(90, True, "dense"), (91, True, "lazy"), (91, False, "dense")]
+)
 def test_the_engine_is_chosen_by_size_and_structure(side: int, regular: bool, name: str) -> None:
     x = np.linspace(0, 1, side)
     domain = tv.Domain.grid(x=x, y=x if regular else x**2)
@@ -326,11 +389,13 @@ def test_sums_of_some_sites_agree_with_those_of_all_sites() -> None:
     excess = rng.random(len(SCATTER))
     predictive = rng.uniform(0.1, 1.0, size=(len(SCATTER), 2))
     square = extended_covariance(posterior, rows) ** 2
-    exact = np.stack([np.minimum(square, np.outer(excess[rows], d)).sum(axis=0) for d in predictive.T], axis=1).astype(
-        float
-    )
+    exact = np.stack(
+        [np.minimum(square, np.outer(excess[rows], d)).sum(axis=0) for d in predictive.T], axis=1
+    ).astype(float)
     some = rng.permutation(len(SCATTER))[:50]
     for name in ("dense", "lazy"):
         engine = engine_for(posterior, SCATTER, name)
         np.testing.assert_allclose(engine.sums(rows, excess[rows], predictive), exact, rtol=1e-10)
-        np.testing.assert_allclose(engine.sums_at(rows, excess[rows], some, predictive[some]), exact[some], rtol=1e-10)
+        np.testing.assert_allclose(
+            engine.sums_at(rows, excess[rows], some, predictive[some]), exact[some], rtol=1e-10
+        )

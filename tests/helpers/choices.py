@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Entropy search with so many draws takes seconds for each suggestion, so that a batch of 100 takes minutes.
+# Entropy search with so many draws takes seconds for each suggestion, so that a batch of 100 takes
+# minutes.
 SLOW = """
 [domain]
 grid = {x = [0, 1, 100], y = [0, 1, 100]}
@@ -61,7 +62,17 @@ def running_server(store: str, *options: str) -> Iterator[tuple[str, subprocess.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "truvar", "serve", "--store", store, "--port", str(port), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "truvar",
+        "serve",
+        "--store",
+        store,
+        "--port",
+        str(port),
+        *options,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -21,6 +21,9 @@ def cluster_of(workers: int, threads: int = 1) -> Iterator[Any]:
     dask = pytest.importorskip("dask")
     from benchmarks.cluster import a_cluster
 
-    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "20s"}
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.comm.timeouts.connect": "20s",
+    }
     with dask.config.set(settings), a_cluster(workers, threads, direct=False) as client:
         yield client

@@ -14,12 +14,16 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import truvar as tv
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 4))
-TABLE = pd.DataFrame({"a": [0.0, 1, 2], "b": [0.0, 0, 1], "price": [1.0, -2, 3], "kind": ["p", "q", "r"]})
+TABLE = pd.DataFrame(
+    {"a": [0.0, 1, 2], "b": [0.0, 0, 1], "price": [1.0, -2, 3], "kind": ["p", "q", "r"]}
+)
 KERNEL = ConstantKernel(1.0) * RBF(0.3)
 NAN = float("nan")
 INF = float("inf")
 HERE = {"x": 0.0, "y": 0.0}
-DATA = pd.DataFrame({"x": [0.1, 0.5, 0.9, 0.3], "y": [0.2, 0.4, 0.6, 0.9], "v": [1.0, 2, 3, 1], "w": [0.0, 1, 0, 1]})
+DATA = pd.DataFrame(
+    {"x": [0.1, 0.5, 0.9, 0.3], "y": [0.2, 0.4, 0.6, 0.9], "v": [1.0, 2, 3, 1], "w": [0.0, 1, 0, 1]}
+)
 
 
 def a_study(domain: tv.Domain = GRID, goal: Any = None, **settings: Any) -> tv.Study:
@@ -36,7 +40,8 @@ def tasks(**options: Any) -> tv.Study:
 
 
 def refused(mistake: Callable[[], object], *parts: str) -> None:
-    """The mistake raises a TruvarError of one line that holds all the parts and says what to do instead."""
+    """The mistake raises a TruvarError of one line that holds all the parts and says what to do
+    instead."""
     with pytest.raises(tv.TruvarError) as caught:
         mistake()
     message = str(caught.value)
@@ -48,7 +53,8 @@ def refused(mistake: Callable[[], object], *parts: str) -> None:
 
 
 def assert_same(one: tv.Study, other: tv.Study, *, rounding: float = 1e-12) -> None:
-    """Two studies stand at the same place, and go on alike, with gains that agree up to rounding."""
+    """Two studies stand at the same place, and go on alike, with gains that agree up to
+    rounding."""
     a = one.result()
     b = other.result()
     for name in ("potential", "above", "below", "mean", "sd", "lower", "upper"):
@@ -67,4 +73,6 @@ def assert_same(one: tv.Study, other: tv.Study, *, rounding: float = 1e-12) -> N
         one.tell(mine, y)
         other.tell(theirs, y)
     np.testing.assert_array_equal(one.result().mean, other.result().mean)
-    np.testing.assert_allclose(one.gains(), other.gains(), rtol=0, atol=rounding)  # an engine may add in another order
+    np.testing.assert_allclose(
+        one.gains(), other.gains(), rtol=0, atol=rounding
+    )  # an engine may add in another order

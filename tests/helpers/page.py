@@ -3,14 +3,20 @@
 import time
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
 TIMEOUT = 60_000  # milliseconds
 
 
 def wait_until(page, expression: str) -> None:
     """Wait until a JavaScript expression is true.
 
-    Playwright's `wait_for_function` asks again from within the page, where the content security policy forbids it.
+    Playwright's `wait_for_function` asks again from within the page, where the content security
+    policy forbids it.
     """
     deadline = time.monotonic() + TIMEOUT / 1000
     while not page.evaluate(expression):
@@ -21,6 +27,8 @@ def wait_until(page, expression: str) -> None:
 def tiles(page) -> dict[str, str]:
     """Return the tiles at the top of a study, by their names in small letters."""
     # One call, since the page may redraw between two; the text of a removed tile has no lines.
-    script = "() => [...document.querySelectorAll('.key-numbers > div')].map((tile) => tile.innerText)"
+    script = (
+        "() => [...document.querySelectorAll('.key-numbers > div')].map((tile) => tile.innerText)"
+    )
     rows = [row.split("\n", 1) for row in page.evaluate(script)]
     return {name.lower(): " ".join(text.split()) for name, text in rows}

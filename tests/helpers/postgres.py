@@ -18,7 +18,11 @@ USER = "truvar"
 def _programs() -> Path:
     """The folder of PostgreSQL's programs, or the test is skipped."""
     found = shutil.which("initdb")
-    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    folders = (
+        [Path(found).resolve().parent]
+        if found
+        else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    )
     for folder in reversed(folders):
         if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
             return folder
@@ -26,14 +30,17 @@ def _programs() -> Path:
 
 
 def _as_server_user() -> list[str]:
-    """Return the prefix of a command that runs as another user, since the server refuses to run as root."""
+    """Return the prefix of a command that runs as another user, since the server refuses to run
+    as root."""
     if os.geteuid() != 0:
         return []
     if (
         shutil.which("runuser") is None
         or subprocess.run(["id", "postgres"], capture_output=True, check=False).returncode
     ):
-        pytest.skip("needs PostgreSQL: as root, the programs runuser and a user postgres to run it as")
+        pytest.skip(
+            "needs PostgreSQL: as root, the programs runuser and a user postgres to run it as"
+        )
     return ["runuser", "-u", "postgres", "--"]
 
 
@@ -63,7 +70,9 @@ def _children(parent: int) -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
-            if folder.name.isdigit() and (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(parent):
+            if folder.name.isdigit() and (folder / "stat").read_text().rpartition(")")[2].split()[
+                1
+            ] == str(parent):
                 found.append(int(folder.name))
     return found
 
@@ -81,18 +90,44 @@ def server() -> Iterator[str]:
         shutil.chown(folder, "postgres")
 
     def run(*command: str) -> None:
-        subprocess.run([*prefix, *command], check=True, capture_output=True, cwd=folder, timeout=120)
+        subprocess.run(
+            [*prefix, *command], check=True, capture_output=True, cwd=folder, timeout=120
+        )
 
     data = str(folder / "data")
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='{folder}' -c fsync=off"
     try:
-        run(str(programs / "initdb"), "-D", data, "-A", "trust", "-U", USER, "--no-sync", "-E", "UTF8")
-        run(str(programs / "pg_ctl"), "-D", data, "-l", str(folder / "log"), "-o", options, "-w", "start")
+        run(
+            str(programs / "initdb"),
+            "-D",
+            data,
+            "-A",
+            "trust",
+            "-U",
+            USER,
+            "--no-sync",
+            "-E",
+            "UTF8",
+        )
+        run(
+            str(programs / "pg_ctl"),
+            "-D",
+            data,
+            "-l",
+            str(folder / "log"),
+            "-o",
+            options,
+            "-w",
+            "start",
+        )
         try:
             yield f"postgresql://{USER}@127.0.0.1:{port}"
         finally:
             run(str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"needs PostgreSQL, which does not start here: {error.stderr.decode(errors='replace')[-300:]}")
+        pytest.skip(
+            "needs PostgreSQL, which does not start here: "
+            f"{error.stderr.decode(errors='replace')[-300:]}"
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

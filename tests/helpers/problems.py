@@ -22,7 +22,11 @@ TABLE = tv.Domain.table(
     ),
     ["x", "y"],
 )
-KNOWN: dict[str, Any] = {"kernel": ConstantKernel(2.0) * Matern([0.3, 0.5], nu=2.5), "mean": 0.1, "noise": 0.01}
+KNOWN: dict[str, Any] = {
+    "kernel": ConstantKernel(2.0) * Matern([0.3, 0.5], nu=2.5),
+    "mean": 0.1,
+    "noise": 0.01,
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,12 @@ KINDS: dict[str, Kind] = {
     "level set with travel": Kind(
         GRID,
         tv.LevelSet(0.6),
-        {**KNOWN, "cost": tv.Cost(base=1.0, travel={"x": 0.5}, magnitude={"y": 0.1}), "start": "random", "seed": 3},
+        {
+            **KNOWN,
+            "cost": tv.Cost(base=1.0, travel={"x": 0.5}, magnitude={"y": 0.1}),
+            "start": "random",
+            "seed": 3,
+        },
     ),
     "straight lines, directions and a start": Kind(
         GRID,
@@ -50,14 +59,19 @@ KINDS: dict[str, Kind] = {
             **KNOWN,
             "cost": tv.Cost(
                 base=1.0,
-                travel=[tv.Euclidean({"x": 0.5, "y": 0.2}), {"y": {"increasing": 0.3, "decreasing": 0.1}}],
+                travel=[
+                    tv.Euclidean({"x": 0.5, "y": 0.2}),
+                    {"y": {"increasing": 0.3, "decreasing": 0.1}},
+                ],
                 setup={"x": 0.2},
                 start={"x": -0.5, "y": 0.0},
             ),
         },
     ),
     "great circle": Kind(
-        GRID, tv.Maximize(), {**KNOWN, "cost": tv.Cost(base=1.0, travel=tv.GreatCircle("x", "y", rate=0.01))}
+        GRID,
+        tv.Maximize(),
+        {**KNOWN, "cost": tv.Cost(base=1.0, travel=tv.GreatCircle("x", "y", rate=0.01))},
     ),
     "network with a compulsory return": Kind(
         TABLE,
@@ -67,7 +81,11 @@ KINDS: dict[str, Kind] = {
             "cost": tv.Cost(
                 base=1.0,
                 travel=tv.Network(
-                    [("buoy 0", "harbour", 1.0), *((f"buoy {k}", f"buoy {k + 1}", 0.1) for k in range(39))], "site"
+                    [
+                        ("buoy 0", "harbour", 1.0),
+                        *((f"buoy {k}", f"buoy {k + 1}", 0.1) for k in range(39)),
+                    ],
+                    "site",
                 ),
                 start="harbour",
                 returns=True,
@@ -78,10 +96,15 @@ KINDS: dict[str, Kind] = {
     "travel matrix": Kind(
         TABLE,
         tv.Minimize(),
-        {**KNOWN, "cost": tv.Cost(base="hours", travel=tv.TravelMatrix(_RNG.uniform(0, 1, (40, 40))))},
+        {
+            **KNOWN,
+            "cost": tv.Cost(base="hours", travel=tv.TravelMatrix(_RNG.uniform(0, 1, (40, 40)))),
+        },
     ),
     "places with noise levels": Kind(
-        TABLE, tv.Maximize(), {**KNOWN, "noise": tv.NoiseLevels([1e-4, "variance", np.full(40, 0.1)], [5.0, 2.0, 1.0])}
+        TABLE,
+        tv.Maximize(),
+        {**KNOWN, "noise": tv.NoiseLevels([1e-4, "variance", np.full(40, 0.1)], [5.0, 2.0, 1.0])},
     ),
     "a vehicle": Kind(
         GRID,
@@ -95,18 +118,26 @@ KINDS: dict[str, Kind] = {
     "optimum with noise levels": Kind(
         GRID, tv.Maximize(), {**KNOWN, "noise": tv.NoiseLevels([1e-4, 1e-2, 0.1], [5.0, 2.0, 1.0])}
     ),
-    "learned kernel and noise": Kind(GRID, tv.Maximize(), {"kernel": tv.Learned("matern52", restarts=2), "seed": 1}),
-    "learned kernel, known noise": Kind(GRID, tv.LevelSet(0.5), {"kernel": "rbf", "noise": 0.01, "policy": "straddle"}),
+    "learned kernel and noise": Kind(
+        GRID, tv.Maximize(), {"kernel": tv.Learned("matern52", restarts=2), "seed": 1}
+    ),
+    "learned kernel, known noise": Kind(
+        GRID, tv.LevelSet(0.5), {"kernel": "rbf", "noise": 0.01, "policy": "straddle"}
+    ),
     "tasks": Kind(
         GRID,
         tv.LevelSet(fraction_of_max=0.7),
         {
             **KNOWN,
-            "tasks": tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], [0.01, 0.04], [4.0, 1.0]),
+            "tasks": tv.Tasks(
+                [[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], [0.01, 0.04], [4.0, 1.0]
+            ),
         },
     ),
     "learned tasks": Kind(
-        GRID, tv.LevelSet(0.6), {"tasks": tv.Tasks(names=["chlorophyll", "fluorescence"], cost=[4.0, 1.0]), "seed": 4}
+        GRID,
+        tv.LevelSet(0.6),
+        {"tasks": tv.Tasks(names=["chlorophyll", "fluorescence"], cost=[4.0, 1.0]), "seed": 4},
     ),
     "known kernel, learned tasks with noise levels": Kind(
         GRID,
@@ -120,15 +151,24 @@ KINDS: dict[str, Kind] = {
     "box with a learned kernel and known tasks": Kind(
         tv.Domain.box(x=(0, 1), y=(0, 2), representers=64),
         tv.Minimize(),
-        {"tasks": tv.Tasks([[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], cost=[4.0, 1.0]), "seed": 9},
+        {
+            "tasks": tv.Tasks(
+                [[1.0, 0.8], [0.8, 1.0]], ["chlorophyll", "fluorescence"], cost=[4.0, 1.0]
+            ),
+            "seed": 9,
+        },
     ),
-    "box": Kind(tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Minimize(), {**KNOWN, "mean": None}),
+    "box": Kind(
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Minimize(), {**KNOWN, "mean": None}
+    ),
     "box in three dimensions": Kind(
         tv.Domain.box(x=(0, 1), y=(0, 2), z=(-1, 1), representers=32),
         tv.Maximize(),
         {"kernel": RBF([0.3, 0.5, 0.4]), "mean": 0.0, "noise": 1e-3, "policy": tv.UCB()},
     ),
-    "table with columns": Kind(TABLE, tv.Minimize(monotone=False), {**KNOWN, "noise": "variance", "cost": "hours"}),
+    "table with columns": Kind(
+        TABLE, tv.Minimize(monotone=False), {**KNOWN, "noise": "variance", "cost": "hours"}
+    ),
     "table with arrays": Kind(
         TABLE,
         tv.LevelSet(0.4),
@@ -136,19 +176,31 @@ KINDS: dict[str, Kind] = {
             "kernel": 0.5 * RationalQuadratic(0.4) + ConstantKernel(0.2, "fixed") * RBF([0.2, 0.6]),
             "noise": np.linspace(0.01, 0.02, 40),
             "cost": np.linspace(1, 2, 40),
-            "policy": tv.TruVaR(beta=tv.ConstantBeta(4.0), among=tv.TopK(20, by="ucb"), anticipate="average"),
+            "policy": tv.TruVaR(
+                beta=tv.ConstantBeta(4.0), among=tv.TopK(20, by="ucb"), anticipate="average"
+            ),
         },
     ),
     "mean from a column": Kind(TABLE, tv.LevelSet(0.4), {**KNOWN, "mean": "variance"}),
-    "learned kernel, mean from a column": Kind(TABLE, tv.LevelSet(0.4), {"mean": "variance", "seed": 6}),
+    "learned kernel, mean from a column": Kind(
+        TABLE, tv.LevelSet(0.4), {"mean": "variance", "seed": 6}
+    ),
     "box with a coordinate as mean": Kind(
-        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Maximize(), {**KNOWN, "mean": "y", "policy": "ei"}
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64),
+        tv.Maximize(),
+        {**KNOWN, "mean": "y", "policy": "ei"},
     ),
-    "known kernel, learned noise": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "mean": None, "noise": None}),
+    "known kernel, learned noise": Kind(
+        GRID, tv.LevelSet(0.6), {**KNOWN, "mean": None, "noise": None}
+    ),
     "box with learned noise": Kind(
-        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Minimize(), {**KNOWN, "noise": None, "seed": 7}
+        tv.Domain.box(x=(0, 1), y=(0, 2), representers=64),
+        tv.Minimize(),
+        {**KNOWN, "noise": None, "seed": 7},
     ),
-    "look-ahead": Kind(GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}),
+    "look-ahead": Kind(
+        GRID, tv.Maximize(), {**KNOWN, "policy": tv.ES(representers=20, draws=64), "seed": 8}
+    ),
     "at random": Kind(GRID, tv.LevelSet(0.5), {**KNOWN, "policy": "random", "seed": 2}),
     "matrix-free": Kind(GRID, tv.LevelSet(0.6), {**KNOWN, "engine": "lazy"}),
     "single precision": Kind(
@@ -157,7 +209,9 @@ KINDS: dict[str, Kind] = {
         {**KNOWN, "engine": "dense32"},
     ),
     "theorem": Kind(
-        GRID, tv.LevelSet(0.6), {**KNOWN, "policy": tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1), "mean": 0.0}
+        GRID,
+        tv.LevelSet(0.6),
+        {**KNOWN, "policy": tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1), "mean": 0.0},
     ),
 }
 
@@ -169,7 +223,9 @@ def truth(point: dict[str, float]) -> float:
 def answer(suggestion: tv.Suggestion) -> float:
     """Return the measured value, which depends on the suggestion alone."""
     noise = np.random.default_rng(suggestion.id).normal(0, 0.05)
-    return truth(suggestion.point) + float(noise) - (0.2 if suggestion.task == "fluorescence" else 0.0)
+    return (
+        truth(suggestion.point) + float(noise) - (0.2 if suggestion.task == "fluorescence" else 0.0)
+    )
 
 
 def assert_same(one: tv.Study, other: tv.Study) -> None:
@@ -182,4 +238,9 @@ def assert_same(one: tv.Study, other: tv.Study) -> None:
     b = other.result()
     for name in ("potential", "above", "below", "mean", "sd", "lower", "upper"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
-    assert (a.best, a.epsilon, a.spent, str(a.certificate)) == (b.best, b.epsilon, b.spent, str(b.certificate))
+    assert (a.best, a.epsilon, a.spent, str(a.certificate)) == (
+        b.best,
+        b.epsilon,
+        b.spent,
+        str(b.certificate),
+    )

@@ -21,8 +21,8 @@ class CommitProxy:
 
     Attributes:
         port: Port of the proxy.
-        cut: Whether the next COMMIT of an event cuts its connection before it is forwarded, or after the server has
-            answered it; None: neither.
+        cut: Whether the next COMMIT of an event cuts its connection before it is forwarded, or
+            after the server has answered it; None: neither.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -41,10 +41,16 @@ class CommitProxy:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._server)
                 muted = threading.Event()
-                threading.Thread(target=self._to_server, args=(client, server, muted), daemon=True).start()
-                threading.Thread(target=self._to_client, args=(client, server, muted), daemon=True).start()
+                threading.Thread(
+                    target=self._to_server, args=(client, server, muted), daemon=True
+                ).start()
+                threading.Thread(
+                    target=self._to_client, args=(client, server, muted), daemon=True
+                ).start()
 
-    def _to_server(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
+    def _to_server(
+        self, client: socket.socket, server: socket.socket, muted: threading.Event
+    ) -> None:
         with suppress(OSError), client, server:
             has_written = False
             while data := client.recv(65_536):
@@ -63,7 +69,9 @@ class CommitProxy:
                 has_written &= b"COMMIT" not in data
                 server.sendall(data)
 
-    def _to_client(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
+    def _to_client(
+        self, client: socket.socket, server: socket.socket, muted: threading.Event
+    ) -> None:
         with suppress(OSError):
             while data := server.recv(65_536):
                 if muted.is_set():

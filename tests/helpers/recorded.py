@@ -2,8 +2,9 @@
 
     python -m tests.helpers.recorded      record them again, into tests/data/recorded-runs.json
 
-A change that is not meant to change any number must leave them as they are: `tests/study/test_recorded_runs.py`.
-Record them again only together with a change that is meant to change numbers, and say in the commit which ones.
+A change that is not meant to change any number must leave them as they are:
+`tests/study/test_recorded_runs.py`. Record them again only together with a change that is meant to
+change numbers, and say in the commit which ones.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ LEARNED_SEEDS = 5  # of kinds whose model is learned, which takes longer
 SAMPLE = 5  # points of the domain at which the posterior is recorded
 
 MIXED = tv.Domain.grid(
-    rate=tv.Log(1e-4, 1e-1, count=5), depth=tv.Integer(1, 4), solver=tv.Categorical(["lbfgs", "saga"])
+    rate=tv.Log(1e-4, 1e-1, count=5),
+    depth=tv.Integer(1, 4),
+    solver=tv.Categorical(["lbfgs", "saga"]),
 )
-CONSTRAINED = tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 2, 7), constraints=["x + y <= 2.25"])
+CONSTRAINED = tv.Domain.grid(
+    x=np.linspace(0, 1, 9), y=np.linspace(0, 2, 7), constraints=["x + y <= 2.25"]
+)
 WITH_CONTEXT = GRID.with_context(["y"])
 
 MORE_KINDS: dict[str, Kind] = {
@@ -37,7 +42,9 @@ MORE_KINDS: dict[str, Kind] = {
     "default box": Kind(tv.Domain.box(x=(0, 1), y=(0, 2), representers=64), tv.Maximize()),
     "share of the maximum": Kind(GRID, tv.LevelSet(fraction_of_max=0.7)),
     "logarithm": Kind(GRID, tv.LevelSet(1.5), {"transform": "log"}),
-    "point estimate": Kind(GRID, tv.LevelSet(0.6), {"kernel": tv.Learned("matern32", marginalise=False)}),
+    "point estimate": Kind(
+        GRID, tv.LevelSet(0.6), {"kernel": tv.Learned("matern32", marginalise=False)}
+    ),
     "constrained grid": Kind(CONSTRAINED, tv.Maximize(), KNOWN),
     "given context": Kind(WITH_CONTEXT, tv.Maximize(), KNOWN),
     "mixed parameters": Kind(MIXED, tv.Maximize()),
@@ -58,7 +65,9 @@ def measured(kind: str, suggestion: tv.Suggestion) -> float:
     """Return the value that is told for a suggestion."""
     if kind == "mixed parameters":
         point = suggestion.point
-        return float(np.log10(point["rate"]) * 0.3 + point["depth"] * 0.2 + (point["solver"] == "saga"))
+        return float(
+            np.log10(point["rate"]) * 0.3 + point["depth"] * 0.2 + (point["solver"] == "saga")
+        )
     value = answer(suggestion)
     return float(np.exp(value)) if kind == "logarithm" else value
 
@@ -115,8 +124,13 @@ def _events(study: tv.Study) -> list[dict[str, Any]]:
 
 
 def _choice(details: dict[str, Any]) -> list[Any]:
-    """Return what was chosen: the site of a finite domain or the point of a box, the level and the task."""
-    where = details["site"] if details["site"] is not None else [round(x, 9) for x in details["point"].values()]
+    """Return what was chosen: the site of a finite domain or the point of a box, the level and
+    the task."""
+    where = (
+        details["site"]
+        if details["site"] is not None
+        else [round(x, 9) for x in details["point"].values()]
+    )
     return [where, details["level"], details["task"]]
 
 
@@ -162,7 +176,9 @@ def record() -> None:
         print(kind, seeds, flush=True)
     parts = []
     for kind, played in runs.items():
-        lines = ",\n".join(json.dumps(run) for run in played)  # a line per run, so that a difference shows which
+        lines = ",\n".join(
+            json.dumps(run) for run in played
+        )  # a line per run, so that a difference shows which
         parts.append(f"{json.dumps(kind)}: [\n{lines}\n]")
     text = ",\n".join(parts)
     FILE.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")

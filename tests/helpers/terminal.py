@@ -9,17 +9,26 @@ import struct
 import subprocess
 import termios
 
-HIDDEN = ("NO_COLOR", "COLUMNS", "TRUVAR_STORE")  # of the environment: what would change what is shown
+HIDDEN = (
+    "NO_COLOR",
+    "COLUMNS",
+    "TRUVAR_STORE",
+)  # of the environment: what would change what is shown
 
 
-def in_terminal(words: list[str], columns: int, piped: bool = False, **environment: str) -> tuple[int, str, str]:
-    """Exit code, stdout and what the terminal was sent; `piped`: stdout is a pipe, and only stderr the terminal."""
+def in_terminal(
+    words: list[str], columns: int, piped: bool = False, **environment: str
+) -> tuple[int, str, str]:
+    """Exit code, stdout and what the terminal was sent; `piped`: stdout is a pipe, and only
+    stderr the terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     env = {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment}
     out = subprocess.PIPE if piped else theirs
-    with subprocess.Popen(words, stdin=theirs, stdout=out, stderr=theirs, env=env, text=True) as process:
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=out, stderr=theirs, env=env, text=True
+    ) as process:
         os.close(theirs)
         sent = b""
         while True:

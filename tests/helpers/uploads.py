@@ -44,7 +44,8 @@ READS = (
 
 
 def exported_studies(seed: int = 0) -> list[dict[str, Any]]:
-    """Return an export of a study of every kind that can be exported, with values and suggestions."""
+    """Return an export of a study of every kind that can be exported, with values and
+    suggestions."""
     rng = random.Random(seed)
     exports = []
     for kind in KINDS.values():
@@ -91,9 +92,13 @@ def mutate(value: Any, rng: random.Random) -> Any:
             part[key] = copy.deepcopy(part[other])
             part[other] = inner
         elif action == 4 and isinstance(inner, (int, float)) and not isinstance(inner, bool):
-            part[key] = rng.choice([-inner, inner + 1, inner * 1e150, inner * 1e-150, str(inner), [inner] * 3])
+            part[key] = rng.choice(
+                [-inner, inner + 1, inner * 1e150, inner * 1e-150, str(inner), [inner] * 3]
+            )
         else:
-            part[key] = rng.choice([inner, [inner], {"kind": "tuple", "values": [inner]}, {"kind": inner}])
+            part[key] = rng.choice(
+                [inner, [inner], {"kind": "tuple", "values": [inner]}, {"kind": inner}]
+            )
         return changed
 
 
@@ -132,6 +137,8 @@ def use_upload(client: Any, name: str, study: Any) -> bool:
             ("ask", {"n": 2}),
         ):
             found = client.post(f"/api/studies/{name}/{what}", json=body)
-            assert found.status_code in (200, 409, 422), f"{what}: {found.status_code} {found.text[:500]}"
+            assert found.status_code in (200, 409, 422), (
+                f"{what}: {found.status_code} {found.text[:500]}"
+            )
         assert client.get(f"/api/studies/{name}/status").status_code == 200
     return True

@@ -9,7 +9,8 @@ from truvar.exceptions import OutlierWarning
 
 @contextmanager
 def no_warnings() -> Iterator[None]:
-    """Make an error of every warning, but for those about garbage of other tests that is collected meanwhile."""
+    """Make an error of every warning, but for those about garbage of other tests that is
+    collected meanwhile."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ResourceWarning)

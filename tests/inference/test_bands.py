@@ -1,4 +1,5 @@
-"""Several thresholds: bands, their probabilities, joint statements, scores, and what refuses them."""
+"""Several thresholds: bands, their probabilities, joint statements, scores, and what refuses
+them."""
 
 from __future__ import annotations
 
@@ -47,7 +48,10 @@ def test_a_list_of_thresholds_or_a_pair_makes_bands() -> None:
         ({"between": "5-7"}, "two numbers .* got '5-7'"),
         ({"between": (5, 7), "fraction_of_max": 0.5}, "got several of them"),
         ({"threshold": 3.0, "between": (5, 7)}, "got several of them"),
-        ({"fraction_of_max": 1.2}, "no point exceeds that multiple of the maximum; .* fraction_of_min=1.2"),
+        (
+            {"fraction_of_max": 1.2},
+            "no point exceeds that multiple of the maximum; .* fraction_of_min=1.2",
+        ),
         ({"fraction_of_min": 1.0}, "must differ from 1"),
         ({"fraction_of_min": -1.0}, "fraction_of_min must be > 0"),
         ({"fraction_of_min": 1.2, "fraction_of_max": 0.5}, "needs either"),
@@ -74,7 +78,9 @@ def naive_update(goal: Bands, regions: Regions, lower: np.ndarray, upper: np.nda
     return found
 
 
-@pytest.mark.parametrize("goal", [Bands((-0.5, 0.0, 0.7), monotone=True), Bands((0.0, 0.4), True, False)])
+@pytest.mark.parametrize(
+    "goal", [Bands((-0.5, 0.0, 0.7), monotone=True), Bands((0.0, 0.4), True, False)]
+)
 def test_regions_agree_with_the_definition(goal: Bands) -> None:
     rng = np.random.default_rng(1)
     regions = Regions.unknown(200)
@@ -94,8 +100,13 @@ def test_one_band_threshold_has_the_epsilon_of_a_level_set() -> None:
     single = tv.LevelSet(0.1)
     several = Bands((0.1,))
     regions = single.update(Regions.unknown(100), lower, upper)
-    assert several.update(Regions.unknown(100), lower, upper).potential.tolist() == regions.potential.tolist()
-    assert several.epsilon(regions, lower, upper) == pytest.approx(single.epsilon(regions, lower, upper))
+    assert (
+        several.update(Regions.unknown(100), lower, upper).potential.tolist()
+        == regions.potential.tolist()
+    )
+    assert several.epsilon(regions, lower, upper) == pytest.approx(
+        single.epsilon(regions, lower, upper)
+    )
 
 
 def test_band_probabilities_add_up_and_the_reported_band_is_the_median() -> None:
@@ -129,12 +140,15 @@ def test_statements_agree_with_draws_counted_one_by_one() -> None:
     # What is decided at 80 % holds for all of those points at once.
     classes = result.classify(0.8)
     decided = np.flatnonzero(classes.band >= 0)
-    right = (np.searchsorted(LEVELS, draws[decided], side="right") == classes.band[decided, None]).all(axis=0)
+    right = (
+        np.searchsorted(LEVELS, draws[decided], side="right") == classes.band[decided, None]
+    ).all(axis=0)
     assert right.mean() >= 0.8 - 0.015
 
 
 def test_a_band_too_narrow_to_be_certain_leaves_points_far_from_it_decided() -> None:
-    """The mean of one point lies in a band of probability 1e-4: that point is undecided, and not all of them."""
+    """The mean of one point lies in a band of probability 1e-4: that point is undecided, and not
+    all of them."""
     study = banded(noise=0.001)
     for x in np.linspace(0, 1, 11):
         study.tell({"x": x}, hill({"x": x}))
@@ -159,7 +173,13 @@ def test_a_run_finds_the_bands_and_says_so() -> None:
     assert result.f1(truth) == 1.0
     assert result.bands.tolist() == np.searchsorted(LEVELS, truth, side="right").tolist()
     frame = result.to_frame()
-    assert set(frame["class"]) <= {"below -0.2", "-0.2 to 0.3", "0.3 to 0.8", "above 0.8", "undecided"}
+    assert set(frame["class"]) <= {
+        "below -0.2",
+        "-0.2 to 0.3",
+        "0.3 to 0.8",
+        "above 0.8",
+        "undecided",
+    }
     counts = result.to_dict()["classified"]["bands"]
     assert counts["above 0.8"] == (frame["class"] == "above 0.8").sum()
     assert "all decided points lie in their bands" in str(result.certificate)
@@ -189,9 +209,12 @@ def test_a_learned_model_has_bands_too() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
-@pytest.mark.parametrize("tasks", [None, tv.Tasks(names=["target", "other"])], ids=["one task", "two tasks"])
+@pytest.mark.parametrize(
+    "tasks", [None, tv.Tasks(names=["target", "other"])], ids=["one task", "two tasks"]
+)
 def test_a_far_threshold_does_not_blur_the_near_one(tasks: tv.Tasks | None) -> None:
-    """34 exact values of 101 points: a threshold that no value comes near to says nothing about the others."""
+    """34 exact values of 101 points: a threshold that no value comes near to says nothing about
+    the others."""
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 101))
     f = np.sin(6 * domain.points[:, 0])
     study = tv.Study(domain, tv.LevelSet([0.5, 1000.0]), tasks=tasks)
@@ -217,7 +240,10 @@ def test_the_threshold_nearest_to_a_mean_function_counts(levels: list[float]) ->
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
     study = tv.Study(domain, tv.LevelSet(levels), mean=lambda x: 0.5 + 2 * x[:, 0])
     for row in range(0, 30, 3):
-        study.tell(domain.point(row), float(0.5 + 2 * domain.points[row, 0] + 0.1 * np.sin(9 * domain.points[row, 0])))
+        study.tell(
+            domain.point(row),
+            float(0.5 + 2 * domain.points[row, 0] + 0.1 * np.sin(9 * domain.points[row, 0])),
+        )
     data = study._learner.surrogate.hyperparameters.fit_data(study._learner.observations)
     residuals = data.values
     naive = []
@@ -231,7 +257,9 @@ def test_the_threshold_nearest_to_a_mean_function_counts(levels: list[float]) ->
 FOR_BANDS = ["auto", "truvar", "plus", "sur", "straddle", "gchk", "variance", "random"]
 
 
-@pytest.mark.parametrize("policy", [*FOR_BANDS, tv.TruVaR(anticipate="mean"), tv.TruVaR(anticipate="average")], ids=str)
+@pytest.mark.parametrize(
+    "policy", [*FOR_BANDS, tv.TruVaR(anticipate="mean"), tv.TruVaR(anticipate="average")], ids=str
+)
 @pytest.mark.parametrize("goal", [tv.LevelSet(LEVELS), tv.LevelSet(between=(0.3, 0.8))], ids=str)
 def test_policies_for_several_thresholds(goal: Any, policy: Any) -> None:
     study = banded(goal, policy=policy)
@@ -240,7 +268,9 @@ def test_policies_for_several_thresholds(goal: Any, policy: Any) -> None:
     assert study.result().f1(on(LINE, hill)) > 0.5
 
 
-@pytest.mark.parametrize("policy", ["sur", "straddle", "gchk", tv.TruVaR(anticipate="average")], ids=str)
+@pytest.mark.parametrize(
+    "policy", ["sur", "straddle", "gchk", tv.TruVaR(anticipate="average")], ids=str
+)
 def test_bands_with_one_threshold_score_as_a_level_set(policy: Any) -> None:
     one = banded(tv.LevelSet(0.3), policy=policy)
     band = banded(Bands((0.3,)), policy=policy)
@@ -279,9 +309,13 @@ def test_the_gain_is_the_sum_over_the_thresholds(policy: str) -> None:
 
 
 def test_bands_in_a_problem_file() -> None:
-    problem = problem_from_dict({"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"level_set": [0.2, 0.7]}})
+    problem = problem_from_dict(
+        {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"level_set": [0.2, 0.7]}}
+    )
     assert problem.study().goal.thresholds == (0.2, 0.7)
-    between = problem_from_dict({"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"between": [0.2, 0.7]}})
+    between = problem_from_dict(
+        {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"between": [0.2, 0.7]}}
+    )
     assert between.study().goal.inside
     with pytest.raises(tv.TruvarError, match="different and ascending"):
         problem_from_dict({"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"level_set": [0.7, 0.2]}})
@@ -298,7 +332,9 @@ def test_figures_and_texts_show_the_bands(columns: int) -> None:
     from truvar.report.text_map import text_map
 
     axes = {name: np.linspace(0, 1, 5) for name in ("x", "y", "z")[:columns]}
-    study = tv.Study(tv.Domain.grid(**axes), tv.LevelSet(LEVELS), kernel=RBF(0.4), mean=0.0, noise=1e-4)
+    study = tv.Study(
+        tv.Domain.grid(**axes), tv.LevelSet(LEVELS), kernel=RBF(0.4), mean=0.0, noise=1e-4
+    )
     study.run(lambda point: hill(point), steps=8)
     assert study.plot().axes
     assert "0.3 to 0.8" in render_html_report(study)
@@ -307,7 +343,8 @@ def test_figures_and_texts_show_the_bands(columns: int) -> None:
 
 
 def test_a_multiple_of_the_minimum_is_the_counterpart_of_a_fraction_of_the_maximum() -> None:
-    """With values of the other sign, points above c min f are those below c max(-f), in every statement."""
+    """With values of the other sign, points above c min f are those below c max(-f), in every
+    statement."""
     up = a_study(goal=tv.LevelSet(fraction_of_max=0.7), noise=0.01)
     down = a_study(goal=tv.LevelSet(fraction_of_min=0.7), noise=0.01)
     for x in (0.0, 0.3, 0.6, 0.9):

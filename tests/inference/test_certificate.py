@@ -29,10 +29,14 @@ GOALS = {
     "level set": tv.LevelSet(0.2),
     "implicit": tv.LevelSet(fraction_of_max=0.6),
 }
-BIG_WORDS = re.compile(r"prov(e|en|es|ably)\b|proof|guarant|certif|certain|assur|\bsure", re.IGNORECASE)
+BIG_WORDS = re.compile(
+    r"prov(e|en|es|ably)\b|proof|guarant|certif|certain|assur|\bsure", re.IGNORECASE
+)
 
 
-def study_of(goal: object, steps: int = 12, domain: tv.Domain = GRID, **settings: object) -> tv.Study:
+def study_of(
+    goal: object, steps: int = 12, domain: tv.Domain = GRID, **settings: object
+) -> tv.Study:
     given = {"kernel": RBF(0.4), "mean": 0.0, "noise": 1e-3, **settings}
     study = tv.Study(domain, goal, **given)
     rng = np.random.default_rng(3)
@@ -68,7 +72,12 @@ def test_theorem_beta_gives_a_statement_with_a_probability(goal):
     assert certificate.bounds_statement.startswith("With probability at least 0.9, ")
     assert certificate.shortfall <= 1
     assert certificate.beta >= certificate.beta_needed == pytest.approx(lemma_beta(64, 12, 0.1))
-    words = {"maximum": "maximisers", "minimum": "minimisers", "level set": "0.2", "implicit": "the threshold (between"}
+    words = {
+        "maximum": "maximisers",
+        "minimum": "minimisers",
+        "level set": "0.2",
+        "implicit": "the threshold (between",
+    }
     assert words[goal] in certificate.bounds_statement
     assert str(certificate) == certificate.statement
 
@@ -76,7 +85,9 @@ def test_theorem_beta_gives_a_statement_with_a_probability(goal):
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("model", ["known", "learned", "learned mean"])
 def test_heuristic_and_learned_regimes_give_no_probability(goal, model):
-    settings = {"known": {}, "learned": {"kernel": "matern52"}, "learned mean": {"mean": None}}[model]
+    settings = {"known": {}, "learned": {"kernel": "matern52"}, "learned mean": {"mean": None}}[
+        model
+    ]
     study = study_of(GOALS[goal], **settings)
     certificate = study.result().certificate
     assert certificate.regime == ("heuristic" if model == "known" else "learned")
@@ -85,7 +96,9 @@ def test_heuristic_and_learned_regimes_give_no_probability(goal, model):
     assert certificate.bounds_statement.startswith("If ")
     assert not BIG_WORDS.search(words_of(certificate)), words_of(certificate)
     assert "robability at least" not in words_of(certificate)
-    texts = re.findall(r'"([^"\n]*)"[,\n]', to_json(summary(study)))  # every string that a report shows
+    texts = re.findall(
+        r'"([^"\n]*)"[,\n]', to_json(summary(study))
+    )  # every string that a report shows
     assert not [text for text in texts if BIG_WORDS.search(text) and text != "certificate"]
 
 
@@ -104,7 +117,10 @@ def test_a_large_constant_beta_supports_the_statement_but_not_the_bound_on_the_c
     assert certificate.regime == "outside"
     assert certificate.delta == 0.1
     assert "beta was not solved for together with the cost" in certificate.because
-    assert certificate_of(tv.Maximize(), policy=tv.TruVaR(beta=tv.ConstantBeta(9.0))).regime == "heuristic"
+    assert (
+        certificate_of(tv.Maximize(), policy=tv.TruVaR(beta=tv.ConstantBeta(9.0))).regime
+        == "heuristic"
+    )
 
 
 def test_travel_voids_the_bound_on_the_cost_and_nothing_else():
@@ -114,7 +130,10 @@ def test_travel_voids_the_bound_on_the_cost_and_nothing_else():
     assert certificate.delta == 0.1
     assert certificate.epoch_ends_by is None
     assert certificate.bounds_statement.startswith("With probability at least 0.9")
-    assert "the cost depends on the last position: the bounds of Theorem 3.1 on the cost" in certificate.because
+    assert (
+        "the cost depends on the last position: the bounds of Theorem 3.1 on the cost"
+        in certificate.because
+    )
     assert "The statement itself does not depend on the cost" in certificate.because
     assert "after each of the 12 measurements so far" in certificate.because
     heuristic = certificate_of(tv.LevelSet(0.2), cost=travel)
@@ -150,14 +169,22 @@ def test_in_a_box_the_statement_is_about_representer_points():
     box = tv.Domain.box(x=(0, 1), y=(0, 1), representers=36)
     certificate = certificate_of(tv.Maximize(), steps=4, domain=box, policy=THEOREM)
     assert "representer points" in certificate.statement
-    assert any("nothing is claimed about f between them" in caveat for caveat in certificate.caveats)
+    assert any(
+        "nothing is claimed about f between them" in caveat for caveat in certificate.caveats
+    )
     assert certificate.regime == "outside"
 
 
 def test_more_measurements_than_theorem_beta_allows_for_end_the_regime_theorem():
-    """Measurements that were not suggested do not end the epoch, and in time there are more than beta allows for."""
+    """Measurements that were not suggested do not end the epoch, and in time there are more than
+    beta allows for."""
     study = tv.Study(
-        tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.Maximize(), kernel=RBF(0.1), mean=0.0, noise=1e-4, policy=THEOREM
+        tv.Domain.grid(x=[0.0, 1.0, 2.0]),
+        tv.Maximize(),
+        kernel=RBF(0.1),
+        mean=0.0,
+        noise=1e-4,
+        policy=THEOREM,
     )
     allowed = study.result().certificate.epoch_ends_by
     assert allowed is not None
@@ -165,7 +192,8 @@ def test_more_measurements_than_theorem_beta_allows_for_end_the_regime_theorem()
     for _ in range(ceil(allowed) + 2):
         study.tell({"x": 0.0}, 0.5)
         regimes.append(study.result().certificate.regime)
-    # |D| of the lemma is that of the theorem here: three points, one level. So beta is enough up to that very cost.
+    # |D| of the lemma is that of the theorem here: three points, one level. So beta is enough up to
+    # that very cost.
     assert regimes == ["theorem"] * int(allowed) + ["heuristic"] * (len(regimes) - int(allowed))
 
 
@@ -198,7 +226,8 @@ def test_rkhs_beta_is_a_theorem_up_to_its_horizon():
 
 
 def test_epsilon_is_about_one_point_and_accuracy_about_all_of_m():
-    """Bounds [0, 1] and [0.9, 2]: the second point is within 2 - 0.9 of the maximum, but the first may be 2 away from
+    """Bounds [0, 1] and [0.9, 2]: the second point is within 2 - 0.9 of the maximum, but the first
+    may be 2 away from
     it."""
     lower = np.array([0.0, 0.9])
     upper = np.array([1.0, 2.0])
@@ -229,10 +258,14 @@ def test_the_epsilon_of_the_epoch_is_in_the_users_units():
     assert before.to_dict()["epoch_epsilon"] is None
     study = study_of(tv.Maximize(), steps=60, kernel=ConstantKernel(9.0) * RBF(0.4), policy=THEOREM)
     assert study.epoch.index > 1
-    assert study.result().certificate.epoch_epsilon == pytest.approx(4 * 1.1 * study.epoch.eta / 0.5 * 3)
+    assert study.result().certificate.epoch_epsilon == pytest.approx(
+        4 * 1.1 * study.epoch.eta / 0.5 * 3
+    )
     implicit = study_of(tv.LevelSet(fraction_of_max=0.6), steps=60, policy=THEOREM)
     assert implicit.epoch.index > 1
-    assert implicit.result().certificate.epoch_epsilon == pytest.approx(4 * 1.1 * 1.6 * implicit.epoch.eta / 0.5)
+    assert implicit.result().certificate.epoch_epsilon == pytest.approx(
+        4 * 1.1 * 1.6 * implicit.epoch.eta / 0.5
+    )
 
 
 def test_a_certificate_can_be_written_as_json():
@@ -243,6 +276,8 @@ def test_a_certificate_can_be_written_as_json():
 
 def test_a_run_stops_when_the_certificate_reaches_epsilon():
     study = study_of(tv.Maximize(), steps=1)
-    result = study.run(lambda point: float(np.sin(5 * point["x"]) * np.cos(3 * point["y"])), epsilon=0.8, steps=60)
+    result = study.run(
+        lambda point: float(np.sin(5 * point["x"]) * np.cos(3 * point["y"])), epsilon=0.8, steps=60
+    )
     assert result.reason == "epsilon (0.8) reached"
     assert result.certificate.epsilon <= 0.8 < study.history["epsilon"].iloc[-2]

@@ -11,7 +11,8 @@ SIDE = 24  # values of each column of the naive computation
 
 
 def naive_indices(f: object, axes: list[Array]) -> tuple[Array, Array]:
-    """Return first-order and total indices on a full grid, by conditional means with loops over the columns."""
+    """Return first-order and total indices on a full grid, by conditional means with loops over
+    the columns."""
     mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     values = f(mesh.reshape(-1, len(axes))).reshape([len(axis) for axis in axes])  # type: ignore[operator]
     first = []
@@ -36,7 +37,9 @@ def test_indices_of_a_function_with_an_interaction_are_those_of_the_naive_comput
 
 def test_indices_of_the_ishigami_function_are_the_known_ones() -> None:
     def f(x: Array) -> Array:
-        return np.asarray(np.sin(x[:, 0]) + 7 * np.sin(x[:, 1]) ** 2 + 0.1 * x[:, 2] ** 4 * np.sin(x[:, 0]))
+        return np.asarray(
+            np.sin(x[:, 0]) + 7 * np.sin(x[:, 1]) ** 2 + 0.1 * x[:, 2] ** 4 * np.sin(x[:, 0])
+        )
 
     axis = np.linspace(-np.pi, np.pi, 4001)
     indices = sobol_indices(f, np.column_stack([axis] * 3))
@@ -45,7 +48,9 @@ def test_indices_of_the_ishigami_function_are_the_known_ones() -> None:
 
 
 def test_a_constant_function_has_no_important_column() -> None:
-    indices = sobol_indices(lambda x: np.ones(len(x)), np.random.default_rng(0).uniform(size=(50, 3)))
+    indices = sobol_indices(
+        lambda x: np.ones(len(x)), np.random.default_rng(0).uniform(size=(50, 3))
+    )
     assert indices.first.tolist() == [0.0] * 3
     assert indices.total.tolist() == [0.0] * 3
     assert indices.sd == 0.0

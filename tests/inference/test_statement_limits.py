@@ -1,4 +1,5 @@
-"""Limits that are statements about the answer: necessary conditions, and the value of the next measurement."""
+"""Limits that are statements about the answer: necessary conditions, and the value of the next
+measurement."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def wave(point: dict[str, float]) -> float:
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=list(GOALS))
 @pytest.mark.parametrize("model", [MODEL, {}], ids=["known", "learned"])
-def test_the_quick_condition_never_misses_a_limit_that_is_reached(goal: Any, model: dict[str, Any]) -> None:
+def test_the_quick_condition_never_misses_a_limit_that_is_reached(
+    goal: Any, model: dict[str, Any]
+) -> None:
     study = tv.Study(LINE, goal, **model, seed=3)
     n_reached = 0
     n_excluded = 0
@@ -67,7 +70,8 @@ def test_no_point_above_is_a_classification_that_can_be_certain() -> None:
     assert study.check_stop(f1=0.95).reason == "expected F1 1 (1 to 1) reached 0.95"
 
 
-# -- expected improvement ----------------------------------------------------------------------------------------------
+# -- expected improvement
+# ----------------------------------------------------------------------------------------------
 
 TRANSFORMS = {
     "none": OutputTransform(),
@@ -161,5 +165,7 @@ def test_a_learned_model_is_averaged_over_its_hyperparameters() -> None:
 
 
 def test_a_level_set_has_no_improvement() -> None:
-    with pytest.raises(UnsupportedGoalError, match=r"needs an optimum, got the goal LevelSet.*expected_f1"):
+    with pytest.raises(
+        UnsupportedGoalError, match=r"needs an optimum, got the goal LevelSet.*expected_f1"
+    ):
         tv.Study(LINE, tv.LevelSet(0.3)).improvement_per_cost()

@@ -1,4 +1,5 @@
-"""Joint statements: draws, sets that hold at once, expected F1 and regret, against brute force and the truth."""
+"""Joint statements: draws, sets that hold at once, expected F1 and regret, against brute force
+and the truth."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def frozen(study: tv.Study) -> tuple[FrozenPosterior, np.ndarray]:
     return surrogate.freeze(), surrogate.target_sites
 
 
-# -- the frozen posterior ----------------------------------------------------------------------------------------------
+# -- the frozen posterior
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_frozen_posterior_is_that_of_scikit_learn() -> None:
@@ -66,7 +68,9 @@ def test_an_estimated_mean_adds_its_own_uncertainty() -> None:
     study = measured(tv.LevelSet(0.3), mean=None)
     posterior, sites = frozen(study)
     rows = study.measurements
-    wide = GaussianProcessRegressor(Matern(0.3, nu=2.5) + ConstantKernel(1e6), alpha=0.01, optimizer=None)
+    wide = GaussianProcessRegressor(
+        Matern(0.3, nu=2.5) + ConstantKernel(1e6), alpha=0.01, optimizer=None
+    )
     wide.fit(rows[["x"]].to_numpy(), rows["value"].to_numpy())
     mean, sd = wide.predict(sites, return_std=True)
     own_mean, own_variance = posterior.predict(sites)
@@ -115,17 +119,23 @@ def test_spread_points_cover_the_others() -> None:
     points = rng.random((500, 2))
     chosen = spread_points(points, 60)
     assert len(set(chosen.tolist())) == 60
-    distance = np.sqrt(((points[:, None, :] - points[None, chosen, :]) ** 2).sum(axis=2)).min(axis=1)
+    distance = np.sqrt(((points[:, None, :] - points[None, chosen, :]) ** 2).sum(axis=2)).min(
+        axis=1
+    )
     random = rng.choice(500, 60, replace=False)
     others = np.sqrt(((points[:, None, :] - points[None, random, :]) ** 2).sum(axis=2)).min(axis=1)
     assert distance.max() < 0.8 * others.max()
 
 
-# -- level sets --------------------------------------------------------------------------------------------------------
+# -- level sets
+# --------------------------------------------------------------------------------------------------
 
 
-def brute_force(study: tv.Study, threshold: float, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """Joint confidence of every point and the F1 scores, from draws with the full covariance and loops."""
+def brute_force(
+    study: tv.Study, threshold: float, count: int = 20_000
+) -> tuple[np.ndarray, np.ndarray]:
+    """Joint confidence of every point and the F1 scores, from draws with the full covariance and
+    loops."""
     posterior, sites = frozen(study)
     member = posterior.members[0]
     solved = member.solve(sites)
@@ -159,8 +169,12 @@ def test_joint_confidence_and_expected_f1_agree_with_brute_force() -> None:
     assert statements.expected_f1.high == pytest.approx(np.quantile(scores, 0.975), abs=0.02)
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": None, "mean": None, "noise": None}], ids=["known", "learned"])
-def test_classes_are_nested_in_the_confidence_and_agree_with_the_frame(settings: dict[str, None]) -> None:
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": None, "mean": None, "noise": None}], ids=["known", "learned"]
+)
+def test_classes_are_nested_in_the_confidence_and_agree_with_the_frame(
+    settings: dict[str, None],
+) -> None:
     result = measured(tv.LevelSet(0.4), 15, **settings).result()
     strict = result.classify(0.99)
     loose = result.classify(0.8)
@@ -200,9 +214,12 @@ def test_the_threshold_of_a_share_of_the_maximum_is_drawn_too() -> None:
     np.testing.assert_allclose(study.result().probability, expected, atol=0.04)
 
 
-@pytest.mark.parametrize("goal", [tv.LevelSet(fraction_of_max=0.95), tv.LevelSet(fraction_of_min=0.7)], ids=str)
+@pytest.mark.parametrize(
+    "goal", [tv.LevelSet(fraction_of_max=0.95), tv.LevelSet(fraction_of_min=0.7)], ids=str
+)
 def test_shares_of_the_optimum_have_the_probabilities_of_naive_draws(goal: tv.LevelSet) -> None:
-    """Draws with the full covariance: p, the joint confidence in its order, and F1, counted draw by draw."""
+    """Draws with the full covariance: p, the joint confidence in its order, and F1, counted draw
+    by draw."""
     study = measured(goal, 7)
     posterior, sites = frozen(study)
     member = posterior.members[0]
@@ -212,7 +229,11 @@ def test_shares_of_the_optimum_have_the_probabilities_of_naive_draws(goal: tv.Le
     draws = multivariate_normal(mean, covariance, allow_singular=True).rvs(20_000, random_state=3)
     true = np.empty(draws.shape, bool)
     for s, draw in enumerate(draws):
-        threshold = goal.fraction_of_max * draw.max() if goal.fraction_of_max else goal.fraction_of_min * draw.min()
+        threshold = (
+            goal.fraction_of_max * draw.max()
+            if goal.fraction_of_max
+            else goal.fraction_of_min * draw.min()
+        )
         true[s] = draw >= threshold
     result = study.result()
     np.testing.assert_allclose(result.probability, true.mean(axis=0), atol=0.03)
@@ -220,7 +241,9 @@ def test_shares_of_the_optimum_have_the_probabilities_of_naive_draws(goal: tv.Le
     certainty = np.maximum(result.probability, 1 - result.probability)
     for i in np.argsort(-certainty, kind="stable"):
         alive &= true[:, i] == (result.probability[i] >= 0.5)
-        assert result.statements.decided_confidence[i] == pytest.approx(min(alive.mean(), certainty[i]), abs=0.03)
+        assert result.statements.decided_confidence[i] == pytest.approx(
+            min(alive.mean(), certainty[i]), abs=0.03
+        )
     reported = result.classification
     scores = [2 * (reported & each).sum() / (reported.sum() + each.sum()) for each in true[:4000]]
     assert result.expected_f1.mean == pytest.approx(np.mean(scores), abs=0.02)
@@ -231,7 +254,13 @@ def test_a_measured_maximum_narrower_than_the_sample_of_points_is_above_its_shar
     """One of 6,000 points is above 80 % of the maximum, and measured with its neighbours."""
     x = np.linspace(0.0, 1.0, 6000)
     transect = tv.Domain.grid(x=x)
-    study = tv.Study(transect, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.004, nu=0.5), mean=1.0, noise=1e-4)
+    study = tv.Study(
+        transect,
+        tv.LevelSet(fraction_of_max=0.8),
+        kernel=Matern(0.004, nu=0.5),
+        mean=1.0,
+        noise=1e-4,
+    )
     top = 2593
     for row in [*range(0, 6000, 100), *range(top - 3, top + 4)]:
         study.tell(transect.point(row), 50.0 if row == top else 1.0)
@@ -248,7 +277,9 @@ def test_every_point_of_a_large_domain_has_its_own_class(monkeypatch: pytest.Mon
     monkeypatch.setattr("truvar.inference.level_set.MAX_POTENTIAL_OPTIMA", 20)
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 200))
     f = np.sin(30 * domain.points[:, 0]) + domain.points[:, 0]
-    study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.1, nu=2.5), mean=0.0, noise=1e-4)
+    study = tv.Study(
+        domain, tv.LevelSet(fraction_of_max=0.8), kernel=Matern(0.1, nu=2.5), mean=0.0, noise=1e-4
+    )
     for row in range(0, 200, 4):
         study.tell(domain.point(row), float(f[row]))
     result = study.result()
@@ -261,9 +292,12 @@ def test_every_point_of_a_large_domain_has_its_own_class(monkeypatch: pytest.Mon
 
 
 def test_a_point_that_is_reported_but_certainly_below_is_no_hit() -> None:
-    """The only point measured has the largest mean of 400, and some of the others are higher nearly always."""
+    """The only point measured has the largest mean of 400, and some of the others are higher
+    nearly always."""
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 400))
-    study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.9), kernel=RBF(1e-4), mean=0.0, noise=1e-6)
+    study = tv.Study(
+        domain, tv.LevelSet(fraction_of_max=0.9), kernel=RBF(1e-4), mean=0.0, noise=1e-6
+    )
     study.tell(domain.point(0), 0.5)
     result = study.result()
     assert result.classification.tolist() == [True] + [False] * 399
@@ -280,7 +314,8 @@ def test_values_known_exactly_are_decided() -> None:
     assert classes.below.tolist() == [False, False, True]
 
 
-# -- optima ------------------------------------------------------------------------------------------------------------
+# -- optima
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()])
@@ -294,10 +329,14 @@ def test_regret_and_probability_of_the_optimum_agree_with_brute_force(goal: Any)
     regret = draws.max(axis=0) - draws[result.best.index]
     assert result.expected_regret.mean == pytest.approx(regret.mean(), abs=0.02)
     assert result.expected_regret.high == pytest.approx(np.quantile(regret, 0.975), abs=0.06)
-    assert result.statements.optimal_probability == pytest.approx(winners[result.best.index], abs=0.03)
+    assert result.statements.optimal_probability == pytest.approx(
+        winners[result.best.index], abs=0.03
+    )
     ruled_out = result.classify(0.9)
     assert result.probability[ruled_out.undecided].sum() >= 0.9 - 1e-9
-    assert (ruled_out.above if goal.sign < 0 else ruled_out.below).sum() + ruled_out.undecided.sum() == len(LINE)
+    assert (
+        ruled_out.above if goal.sign < 0 else ruled_out.below
+    ).sum() + ruled_out.undecided.sum() == len(LINE)
 
 
 def test_regret_is_in_the_units_of_the_user() -> None:
@@ -321,15 +360,19 @@ def test_a_box_is_refined_around_the_recommended_point() -> None:
     assert "representer point" in str(result.certificate)
 
 
-# -- sentences and errors ----------------------------------------------------------------------------------------------
+# -- sentences and errors
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_certificate_leads_with_the_joint_statement() -> None:
     result = measured(tv.LevelSet(0.4), 15).result()
     classes = result.classify()
-    n_above, n_below, n_undecided = (int(mask.sum()) for mask in (classes.above, classes.below, classes.undecided))
+    n_above, n_below, n_undecided = (
+        int(mask.sum()) for mask in (classes.above, classes.below, classes.undecided)
+    )
     assert str(result.certificate).startswith(
-        f"With 95 % probability, given the model: all {n_above} points shown as above exceed 0.4 and all {n_below} "
+        f"With 95 % probability, given the model: all {n_above} points shown as above exceed 0.4 "
+        f"and all {n_below} "
         f"points shown as below do not; {n_undecided} are undecided. Expected F1 0."
     )
     optimum = measured(tv.Maximize(), 15).result()
@@ -343,7 +386,9 @@ def test_nothing_is_claimed_before_there_is_a_model(goal: Any) -> None:
         result = measured(goal, 0, **settings).result()
         assert str(result.certificate).startswith("Nothing is claimed yet")
         assert result.classify().undecided.all()
-    assert "With 95 % probability" in str(measured(goal, 0).result().certificate)  # all of the prior is known
+    assert "With 95 % probability" in str(
+        measured(goal, 0).result().certificate
+    )  # all of the prior is known
 
 
 def test_scores_of_the_other_goal_are_refused() -> None:
@@ -353,7 +398,9 @@ def test_scores_of_the_other_goal_are_refused() -> None:
         _ = measured(tv.Maximize()).result().expected_misclassified
     with pytest.raises(UnsupportedGoalError, match="use expected_f1"):
         _ = measured(tv.LevelSet(0.4)).result().expected_regret
-    with pytest.raises(InvalidArgumentError, match=r"confidence must lie between 0 and 1, got 1\.5"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"confidence must lie between 0 and 1, got 1\.5"
+    ):
         measured(tv.LevelSet(0.4)).result().classify(1.5)
 
 
@@ -369,20 +416,26 @@ def test_quantiles_of_a_mixture() -> None:
     variances = np.array([[1.0, 4.0], [0.25, 4.0]])
     for level in (0.05, 0.5, 0.95):
         quantile = mixture_quantile(means, variances, level)
-        np.testing.assert_allclose(1 - probability_above(means, variances, quantile), level, atol=1e-9)
+        np.testing.assert_allclose(
+            1 - probability_above(means, variances, quantile), level, atol=1e-9
+        )
     assert mixture_quantile(means, variances, 0.95)[1] == pytest.approx(1.0 + 2 * norm.ppf(0.95))
-    copied = mixture_quantile(np.vstack([means[:1], means]), np.vstack([variances[:1], variances]), 0.9)
+    copied = mixture_quantile(
+        np.vstack([means[:1], means]), np.vstack([variances[:1], variances]), 0.9
+    )
     weighted = mixture_quantile(means, variances, 0.9, np.array([2.0, 1.0]) / 3)
     np.testing.assert_allclose(weighted, copied, atol=1e-9)
     assert str(Estimate(0.5, 0.25, 0.75)) == "0.5 (0.25 to 0.75)"
     assert POTENTIAL_REACH > 3
 
 
-# -- calibration -------------------------------------------------------------------------------------------------------
+# -- calibration
+# --------------------------------------------------------------------------------------------------
 
 
 def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> None:
-    """150 functions from the prior; at 90 % a right implementation has fewer than 122 with probability below 0.1 %."""
+    """150 functions from the prior; at 90 % a right implementation has fewer than 122 with
+    probability below 0.1 %."""
     rng = np.random.default_rng(8)
     root = np.linalg.cholesky(Matern(0.3, nu=2.5)(LINE.points) + 1e-9 * np.eye(len(LINE)))
     n_true = 0
@@ -391,7 +444,9 @@ def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> No
     n = 150
     for seed in range(n):
         f = root @ rng.standard_normal(len(LINE))
-        study = tv.Study(LINE, tv.LevelSet(0.3), kernel=Matern(0.3, nu=2.5), mean=0.0, noise=0.01, seed=seed)
+        study = tv.Study(
+            LINE, tv.LevelSet(0.3), kernel=Matern(0.3, nu=2.5), mean=0.0, noise=0.01, seed=seed
+        )
         rows = rng.choice(len(LINE), 6, replace=False)
         for row in rows:
             study.tell(LINE.point(int(row)), float(f[row] + 0.1 * rng.standard_normal()))
@@ -404,7 +459,11 @@ def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> No
         as_optimum = joint_statements(_with_goal(inputs, tv.Maximize()))
         assert as_optimum.expected_regret is not None
         regret = f.max() - f[result.best.index]
-        n_regret += as_optimum.expected_regret.low - 1e-9 <= regret <= as_optimum.expected_regret.high + 1e-9
+        n_regret += (
+            as_optimum.expected_regret.low - 1e-9
+            <= regret
+            <= as_optimum.expected_regret.high + 1e-9
+        )
     assert n_true >= binom.ppf(0.001, n, 0.9)
     assert n_f1 >= binom.ppf(0.001, n, 0.95)
     assert n_regret >= binom.ppf(0.001, n, 0.95)
@@ -443,15 +502,20 @@ def test_a_domain_too_large_to_average_over_many_members_has_cautious_ones_too(
     inputs = StatementSource.of(study._learner, best)
     assert inputs.means.shape == inputs.variances.shape == (2, len(LINE))
     np.testing.assert_allclose(inputs.posterior.shares, [0.8, 0.2])
-    np.testing.assert_allclose(inputs.posterior.predict(inputs.sites)[1], inputs.variances, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        inputs.posterior.predict(inputs.sites)[1], inputs.variances, rtol=1e-6, atol=1e-12
+    )
     assert (inputs.variances[1] > inputs.variances[0]).mean() > 0.9
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16])
 def test_a_fifth_of_the_draws_is_cautious_for_any_number_of_members(count: int) -> None:
-    """A posterior of the given standard deviation at one point: the cautious draws are a hundred times as far out."""
+    """A posterior of the given standard deviation at one point: the cautious draws are a hundred
+    times as far out."""
     posterior, sites = frozen(measured(tv.LevelSet(0.3)))
-    mixture = FrozenPosterior(posterior.members * count).with_cautious(CAUTIOUS_SHARE, Inflation(sd_factor=100.0))
+    mixture = FrozenPosterior(posterior.members * count).with_cautious(
+        CAUTIOUS_SHARE, Inflation(sd_factor=100.0)
+    )
     draws = mixture.draw(sites, N_DRAWS, (0, 0))
     counts = mixture.draw_counts(N_DRAWS)
     assert draws.shape[1] == sum(counts) < 1.01 * N_DRAWS
@@ -463,7 +527,8 @@ def test_a_fifth_of_the_draws_is_cautious_for_any_number_of_members(count: int) 
 
 
 def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None:
-    """Of 5,000 equally probable points 2,048 draws leave most undrawn; they hold the optimum nearly always."""
+    """Of 5,000 equally probable points 2,048 draws leave most undrawn; they hold the optimum
+    nearly always."""
     rng = np.random.default_rng(0)
     winner = rng.integers(5000, size=2048)
     confidence = _ruled_out_confidence(winner, rng.standard_normal(5000))
@@ -499,7 +564,8 @@ def test_a_roughly_right_kernel_decides_nothing_wrongly() -> None:
     assert scores[3] == 1.0
 
 
-# -- the same in every process -----------------------------------------------------------------------------------------
+# -- the same in every process
+# -----------------------------------------------------------------------------------------
 
 
 def test_probabilities_do_not_depend_on_what_was_imported_before(tmp_path: Path) -> None:
@@ -507,5 +573,7 @@ def test_probabilities_do_not_depend_on_what_was_imported_before(tmp_path: Path)
     study = measured(tv.LevelSet(0.3), domain=SQUARE, store=store, name="square")
     code = f"import truvar; print(truvar.load({store!r}, 'square').result().probability.tobytes().hex())"
     for before in ("", "import scipy.special, sklearn.gaussian_process\n"):
-        done = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
+        )
         assert done.stdout.strip() == study.result().probability.tobytes().hex()

@@ -31,7 +31,9 @@ def wave(point: dict[str, float]) -> float:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_quick_looks_agree_with_the_whole_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quick_looks_agree_with_the_whole_check(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     goal, model = PROBLEMS[name]
     study = tv.Study(SQUARE, goal, policy="auto", seed=1, **model)
     answers = []
@@ -52,7 +54,9 @@ def test_the_quick_looks_agree_with_the_whole_check(name: str, monkeypatch: pyte
 
 
 def test_an_open_study_is_not_frozen_before_each_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = tv.Study(SQUARE, tv.LevelSet(0.35), kernel=RBF(0.2), mean=None, noise=0.1, policy="truvar")
+    study = tv.Study(
+        SQUARE, tv.LevelSet(0.35), kernel=RBF(0.2), mean=None, noise=0.1, policy="truvar"
+    )
     frozen: list[int] = []
     freeze = type(study._learner.surrogate).freeze
 

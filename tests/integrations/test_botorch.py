@@ -1,4 +1,5 @@
-"""Truncated variance reduction as a BoTorch acquisition function agrees with truvar's own engine."""
+"""Truncated variance reduction as a BoTorch acquisition function agrees with truvar's own
+engine."""
 
 import importlib
 import sys
@@ -25,8 +26,12 @@ def test_a_missing_library_is_reported_with_the_line_that_installs_it(monkeypatc
         importlib.import_module("truvar.integrations.botorch")
 
 
-torch = pytest.importorskip("torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
-pytest.importorskip("botorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
+torch = pytest.importorskip(
+    "torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'"
+)
+pytest.importorskip(
+    "botorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'"
+)
 
 
 def measured_study(goal, steps: int = 7) -> tv.Study:
@@ -60,7 +65,9 @@ def botorch_model(study: tv.Study, standardized: bool = False):
         kernel.outputscale = 2.25 / spread**2
         kernel.base_kernel.lengthscale = torch.tensor([[0.3, 0.6]], dtype=torch.double)
         model.likelihood.noise = NOISE / spread**2
-        model.mean_module.constant.fill_((MEAN - (float(Y.mean()) if standardized else 0.0)) / spread)
+        model.mean_module.constant.fill_(
+            (MEAN - (float(Y.mean()) if standardized else 0.0)) / spread
+        )
     return model.eval()
 
 
@@ -68,7 +75,9 @@ def acquisition(study: tv.Study, standardized: bool = False, **options):
     from truvar.integrations.botorch import TruncatedVarianceReduction
 
     points = torch.tensor(study.domain.points.copy(), dtype=torch.double)
-    return TruncatedVarianceReduction(botorch_model(study, standardized), points, study.goal, **options), points
+    return TruncatedVarianceReduction(
+        botorch_model(study, standardized), points, study.goal, **options
+    ), points
 
 
 GOALS = [tv.Maximize(monotone=False), tv.Minimize(monotone=False), tv.LevelSet(1.0, monotone=False)]
@@ -94,7 +103,9 @@ def test_the_gains_between_grid_points_are_those_of_the_engine():
     table = Candidates(anywhere, np.full((20, 1), NOISE), np.ones((20, 1)), None)
     with torch.no_grad():
         gains = function(torch.tensor(anywhere)[:, None, :]).numpy()
-    np.testing.assert_allclose(gains, study.policy.score(study.policy_context(), table)[:, 0], atol=1e-6 * gains.max())
+    np.testing.assert_allclose(
+        gains, study.policy.score(study.policy_context(), table)[:, 0], atol=1e-6 * gains.max()
+    )
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: type(goal).__name__)
@@ -137,7 +148,8 @@ def test_the_gains_given_pending_points_are_those_of_a_batch_of_the_study(goal):
         suggestion = study.ask()
         with torch.no_grad():
             gains = function(points[:, None, :]).numpy()
-        # Where the pending points leave nothing to gain, both continue with the eta of a later epoch.
+        # Where the pending points leave nothing to gain, both continue with the eta of a later
+        # epoch.
         assert suggestion.gain > 0
         assert gains[suggestion.index] == pytest.approx(suggestion.gain, rel=1e-5)
         assert gains.max() == pytest.approx(suggestion.gain, rel=1e-5)
@@ -163,7 +175,13 @@ def test_a_sequential_batch_has_different_points():
     bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
     torch.manual_seed(0)
     batch, _ = optimize_acqf(
-        function, bounds, q=3, num_restarts=1, raw_samples=32, sequential=True, options={"maxiter": 15}
+        function,
+        bounds,
+        q=3,
+        num_restarts=1,
+        raw_samples=32,
+        sequential=True,
+        options={"maxiter": 15},
     )
     assert float(torch.pdist(batch).min()) > 0.05
 
@@ -180,7 +198,9 @@ def test_the_gain_of_a_batched_model_is_the_mean_over_its_members():
     Y = torch.tensor(frame["value"].to_numpy(), dtype=torch.double)[:, None]
     settings = {"beta": 4.0, "eta": 0.1, "noise": NOISE, "scale": 1.0}
     batched = SingleTaskGP(X.expand(2, *X.shape), Y.expand(2, *Y.shape)).eval()
-    batched.covar_module.lengthscale = torch.tensor([[[0.3, 0.3]], [[0.6, 0.6]]], dtype=torch.double)
+    batched.covar_module.lengthscale = torch.tensor(
+        [[[0.3, 0.3]], [[0.6, 0.6]]], dtype=torch.double
+    )
     function = TruncatedVarianceReduction(batched, points, study.goal, **settings)
     assert function.potential.shape == (2, 81)
     gains = []
@@ -209,7 +229,10 @@ def test_a_batched_model_has_the_beta_and_eta_of_a_study_too():
     assert (batched.beta, batched.eta) == pytest.approx((single.beta, single.eta))
     assert batched.scale == pytest.approx(single.scale)
     np.testing.assert_allclose(
-        batched(points[:6, None, :]).detach(), single(points[:6, None, :]).detach(), rtol=1e-5, atol=1e-9
+        batched(points[:6, None, :]).detach(),
+        single(points[:6, None, :]).detach(),
+        rtol=1e-5,
+        atol=1e-9,
     )
     batched.set_X_pending(points[[10]])
     single.set_X_pending(points[[10]])
@@ -227,7 +250,9 @@ def test_a_model_in_training_keeps_its_input_transform():
     model = SingleTaskGP(X, X[:, :1], input_transform=Normalize(2))
     model.train()
     TruncatedVarianceReduction(model, torch.rand(50, 2, dtype=torch.double))
-    torch.testing.assert_close(model.input_transform.bounds, torch.stack([X.min(dim=0).values, X.max(dim=0).values]))
+    torch.testing.assert_close(
+        model.input_transform.bounds, torch.stack([X.min(dim=0).values, X.max(dim=0).values])
+    )
 
 
 def test_units_are_those_of_the_outcomes_however_they_are_standardized():
@@ -239,7 +264,9 @@ def test_units_are_those_of_the_outcomes_however_they_are_standardized():
     X = torch.rand(8, 2, dtype=torch.double)
     Y = 100.0 + 30.0 * torch.sin(5 * X[:, :1])
     settings = {"points": torch.rand(50, 2, dtype=torch.double), "goal": tv.LevelSet(100.0)}
-    plain = TruncatedVarianceReduction(SingleTaskGP(X, Y, outcome_transform=Standardize(1)), **settings)
+    plain = TruncatedVarianceReduction(
+        SingleTaskGP(X, Y, outcome_transform=Standardize(1)), **settings
+    )
     chained = SingleTaskGP(X, Y, outcome_transform=ChainedOutcomeTransform(one=Standardize(1)))
     for model in (chained, ModelListGP(chained)):
         other = TruncatedVarianceReduction(model, **settings)
@@ -275,7 +302,9 @@ def test_it_is_differentiable_and_can_be_optimized():
     assert torch.autograd.gradcheck(function, (x.requires_grad_(),))
     bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
     torch.manual_seed(0)
-    _, best = optimize_acqf(function, bounds, q=1, num_restarts=2, raw_samples=128, options={"maxiter": 30})
+    _, best = optimize_acqf(
+        function, bounds, q=1, num_restarts=2, raw_samples=128, options={"maxiter": 30}
+    )
     with torch.no_grad():
         assert float(best) >= 0.95 * float(function(points[:, None, :]).max())
 
@@ -310,5 +339,8 @@ def test_a_posterior_that_is_not_gaussian_is_reported():
 
     X = torch.rand(5, 2, dtype=torch.double)
     model = SingleTaskGP(X, 1 + X[:, :1], outcome_transform=Log())
-    with pytest.raises(InvalidModelError, match="Gaussian posterior, got TransformedPosterior; leave out the outcome"):
+    with pytest.raises(
+        InvalidModelError,
+        match="Gaussian posterior, got TransformedPosterior; leave out the outcome",
+    ):
         TruncatedVarianceReduction(model, X)

@@ -1,4 +1,5 @@
-"""Races over folds choose what a naive transcription of their formulas chooses, within the budget, and quickly."""
+"""Races over folds choose what a naive transcription of their formulas chooses, within the
+budget, and quickly."""
 
 import itertools
 
@@ -47,9 +48,17 @@ def matern52(points, lengthscales):
 
 
 def searched(score, *, budget, folds=5, n=60, seconds=CHEAP, seed=0, policy=None):
-    """Return a finished search of a listed line of configurations, and the numbers of fits of its batches."""
+    """Return a finished search of a listed line of configurations, and the numbers of fits of
+    its batches."""
     space = ConfigurationSpace({"x": [float(each) for each in np.linspace(0, 1, n)]})
-    search = FoldSearch(space, folds=folds, budget=budget, policy=policy or tv.WeightedTruVaR(), timed=False, seed=seed)
+    search = FoldSearch(
+        space,
+        folds=folds,
+        budget=budget,
+        policy=policy or tv.WeightedTruVaR(),
+        timed=False,
+        seed=seed,
+    )
     batches = []
     while pairs := search.ask():
         assert len(set(pairs)) == len(pairs)
@@ -64,7 +73,8 @@ def bump(x, fold):
     return float(np.exp(-(((x - 0.7) / 0.1) ** 2)) + 0.1 * fold)
 
 
-# -- model -------------------------------------------------------------------------------------------------------------
+# -- model
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_posterior_is_that_of_the_joint_normal_distribution():
@@ -99,7 +109,9 @@ def test_the_fitted_hyperparameters_have_the_highest_posterior_density():
         variance = np.exp(2 * theta[3])
         total = variance * (matern52(points, np.exp(theta[:3])) + CONSTANT_VARIANCE)
         total += np.diag(np.exp(theta[4]) + noise / values.var() + 1e-8)
-        prior = norm(smooth.mean, smooth.sd).logpdf(theta[:4]).sum() + norm(*NUGGET_PRIOR).logpdf(theta[4])
+        prior = norm(smooth.mean, smooth.sd).logpdf(theta[:4]).sum() + norm(*NUGGET_PRIOR).logpdf(
+            theta[4]
+        )
         return multivariate_normal(cov=total).logpdf(z) + prior
 
     model = fit_score_model(points, values, noise, (2,), None)
@@ -131,10 +143,13 @@ def test_the_model_is_conditioned_on_the_best_and_some_of_the_others():
     np.testing.assert_array_equal(modelled_rows(rows[:9], values[:9]), np.arange(9))
 
 
-# -- choice ------------------------------------------------------------------------------------------------------------
+# -- choice
+# --------------------------------------------------------------------------------------------------
 
 POSTERIOR = ScorePosterior(
-    np.array([0.5, 0.8, 0.7, 0.9]), np.full(4, 0.01), lambda row: np.where(np.arange(4) == row, 0.01, 0.0)
+    np.array([0.5, 0.8, 0.7, 0.9]),
+    np.full(4, 0.01),
+    lambda row: np.where(np.arange(4) == row, 0.01, 0.0),
 )
 
 
@@ -176,7 +191,8 @@ def test_only_configurations_that_can_be_completed_are_chosen():
 
 
 def test_a_configuration_that_resembles_a_chosen_one_comes_later():
-    """Two equal configurations and a worse one: after one of the equal ones the other has little to offer."""
+    """Two equal configurations and a worse one: after one of the equal ones the other has little
+    to offer."""
     mean = np.array([0.8, 0.8, 0.79])
     prior = np.array([[0.01, 0.01, 0.0], [0.01, 0.01, 0.0], [0.0, 0.0, 0.01]])
     posterior = ScorePosterior(mean, np.full(3, 0.01), lambda row: prior[row])
@@ -195,7 +211,8 @@ def test_a_configuration_that_resembles_a_chosen_one_comes_later():
     assert [row for row, _ in chosen] == [0, 2, 1]
 
 
-# -- search ------------------------------------------------------------------------------------------------------------
+# -- search
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_race_over_many_folds_completes_configurations():
@@ -246,13 +263,21 @@ def test_expensive_fits_are_left_to_the_policy(monkeypatch):
     assert search.complete.any()
     with pytest.raises(TypeError):
         searched(bump, budget=40, n=12)
-    assert searched(bump, budget=20, n=12, policy=tv.TruVaR())[0].complete.any()  # another policy is never replaced
+    assert searched(bump, budget=20, n=12, policy=tv.TruVaR())[
+        0
+    ].complete.any()  # another policy is never replaced
 
 
 def test_processor_time_tells_whether_fits_are_cheap_unless_they_wait_long():
-    for seconds, processor_seconds, is_cheap in ((0.3, 0.01, True), (0.3, 0.2, False), (5.0, 0.01, False)):
+    for seconds, processor_seconds, is_cheap in (
+        (0.3, 0.01, True),
+        (0.3, 0.2, False),
+        (5.0, 0.01, False),
+    ):
         space = ConfigurationSpace({"x": [float(each) for each in range(20)]})
-        search = FoldSearch(space, folds=3, budget=30, policy=tv.WeightedTruVaR(), timed=False, seed=0)
+        search = FoldSearch(
+            space, folds=3, budget=30, policy=tv.WeightedTruVaR(), timed=False, seed=0
+        )
         for row, fold in search.ask():
             search.tell(row, fold, 0.5, seconds, processor_seconds)
         pairs = search.ask()
@@ -289,7 +314,8 @@ def test_a_budget_for_everything_needs_no_decisions():
 
 
 def test_a_race_sees_through_effects_of_folds():
-    """Folds differ by more than configurations do, and every configuration is evaluated on others first."""
+    """Folds differ by more than configurations do, and every configuration is evaluated on
+    others first."""
     search, _ = searched(lambda x, fold: -((x - 0.3) ** 2) + 10.0 * fold, budget=60)
     best = int(np.argmax(np.where(search.complete, search.scores.mean(axis=1), -np.inf)))
     assert abs(search.configurations[best]["x"] - 0.3) < 0.05
@@ -309,7 +335,8 @@ def test_configurations_that_diverge_do_not_hide_the_others_from_the_policy():
     assert abs(search.configurations[best]["x"] - 0.3) < 0.03
 
 
-# -- configurations ----------------------------------------------------------------------------------------------------
+# -- configurations
+# --------------------------------------------------------------------------------------------------
 
 
 class Coin:
@@ -363,8 +390,12 @@ class Own:
         (np.linspace(1, 2, 800).tolist(), np.linspace(3, 4, 800).tolist()),
     ],
 )
-def test_neighbours_are_of_the_grid_of_the_configuration_if_several_have_the_same_parameters(first, second):
-    space = ConfigurationSpace([{"kernel": ["a"], "C": first}, {"kernel": ["b"], "C": second}, {"C": first}])
+def test_neighbours_are_of_the_grid_of_the_configuration_if_several_have_the_same_parameters(
+    first, second
+):
+    space = ConfigurationSpace(
+        [{"kernel": ["a"], "C": first}, {"kernel": ["b"], "C": second}, {"C": first}]
+    )
     rng = np.random.default_rng(0)
     drawn = space.draw(60, rng)
     assert len(drawn) > 50

@@ -1,4 +1,5 @@
-"""The generator of the gest-api standard: the standard's own tests with our class, and what they leave open."""
+"""The generator of the gest-api standard: the standard's own tests with our class, and what they
+leave open."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from gest_api.vocs import VOCS, ContinuousVariable
 
 from truvar.integrations.gest import TruVaRGenerator
 
-# The tests of the standard that are about any generator. The others are about its example, which draws at random:
+# The tests of the standard that are about any generator. The others are about its example, which
+# draws at random:
 # - test_gen_fails_with_discrete_variable: discrete variables are supported here
 # - test_suggest_max_points: a constant of that name is the example's own rule
 # - test_gen_with_constraints: has the example's random numbers
@@ -39,13 +41,21 @@ def test_the_suite_of_the_standard_passes(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_every_test_of_the_suite_is_run_or_left_out_with_a_reason() -> None:
-    left_out = {"test_gen_fails_with_discrete_variable", "test_suggest_max_points", "test_gen_with_constraints"}
+    left_out = {
+        "test_gen_fails_with_discrete_variable",
+        "test_suggest_max_points",
+        "test_gen_with_constraints",
+    }
     assert {name for name in vars(suite) if name.startswith("test_")} == {*GENERIC, *left_out}
 
 
 def a_generator(**options: object) -> TruVaRGenerator:
     vocs = VOCS(
-        variables={"x": [0.0, 1.0], "kind": {"a", "b"}, "n": ContinuousVariable(domain=[1, 4], dtype="int64")},
+        variables={
+            "x": [0.0, 1.0],
+            "kind": {"a", "b"},
+            "n": ContinuousVariable(domain=[1, 4], dtype="int64"),
+        },
         objectives={"f": "MINIMIZE"},
         constants={"alpha": 2.5},
         observables=["temp"],
@@ -101,7 +111,10 @@ def test_what_was_not_suggested_is_learned_from_and_unknown_ids_are_refused() ->
     assert generator.study.steps == 1
     with pytest.raises(ValueError, match="99"):
         generator.ingest(
-            [{"x": 0.5, "kind": "a", "n": 2, "f": 1.0}, {"x": 0.1, "kind": "a", "n": 2, "f": 1, "_id": 99}]
+            [
+                {"x": 0.5, "kind": "a", "n": 2, "f": 1.0},
+                {"x": 0.1, "kind": "a", "n": 2, "f": 1, "_id": 99},
+            ]
         )
     assert generator.study.steps == len(generator.data) == 1  # nothing of a refused call is kept
     with pytest.raises(ValueError, match="needs the key 'f'"):
@@ -128,11 +141,22 @@ def test_another_point_than_the_suggested_one_is_recorded_where_it_was_evaluated
 
 
 def test_violated_constraints_and_missing_values_are_failures() -> None:
-    vocs = VOCS(variables={"x": [0, 1]}, objectives={"f": "MAXIMIZE"}, constraints={"c": ["LESS_THAN", 0.5]})
+    vocs = VOCS(
+        variables={"x": [0, 1]}, objectives={"f": "MAXIMIZE"}, constraints={"c": ["LESS_THAN", 0.5]}
+    )
     generator = TruVaRGenerator(vocs, representers=40, noise=0.01)
     first, second, third = generator.suggest(3)
-    generator.ingest([{**first, "f": 5.0, "c": 0.9}, {**second, "f": 1.0, "c": 0.1}, {**third, "f": math.nan, "c": 0}])
-    assert [failure.reason for failure in generator.study.failures] == ["constraint c: got 0.9", "objective f: got nan"]
+    generator.ingest(
+        [
+            {**first, "f": 5.0, "c": 0.9},
+            {**second, "f": 1.0, "c": 0.1},
+            {**third, "f": math.nan, "c": 0},
+        ]
+    )
+    assert [failure.reason for failure in generator.study.failures] == [
+        "constraint c: got 0.9",
+        "objective f: got nan",
+    ]
     assert generator.best_point == {**second, "f": 1.0, "c": 0.1}
     assert generator.study.steps == 1
 
@@ -153,7 +177,10 @@ def test_an_objective_to_explore_needs_a_level_set() -> None:
             {"variables": {"x": [0, 1]}, "objectives": {"f": "MINIMIZE", "g": "MINIMIZE"}},
             "needs one objective, got f, g",
         ),
-        ({"variables": {"x": "CONTEXTUAL"}, "objectives": {"f": "MINIMIZE"}}, "must have a finite domain"),
+        (
+            {"variables": {"x": "CONTEXTUAL"}, "objectives": {"f": "MINIMIZE"}},
+            "must have a finite domain",
+        ),
     ],
 )
 def test_problems_that_cannot_be_searched_are_refused(problem: dict, message: str) -> None:
@@ -189,13 +216,26 @@ def test_a_stored_generator_is_continued(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        ({"variables": {"x": [0, 2]}, "objectives": {"f": "MINIMIZE"}}, "'a' must have the variables of VOCS"),
-        ({"variables": {"x": [0, 1]}, "objectives": {"f": "MAXIMIZE"}}, "'a' must have the goal Maximize"),
+        (
+            {"variables": {"x": [0, 2]}, "objectives": {"f": "MINIMIZE"}},
+            "'a' must have the variables of VOCS",
+        ),
+        (
+            {"variables": {"x": [0, 1]}, "objectives": {"f": "MAXIMIZE"}},
+            "'a' must have the goal Maximize",
+        ),
     ],
 )
-def test_a_stored_study_of_something_else_is_not_continued(problem: dict, message: str, tmp_path: Path) -> None:
+def test_a_stored_study_of_something_else_is_not_continued(
+    problem: dict, message: str, tmp_path: Path
+) -> None:
     pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
-    options = {"representers": 20, "noise": 0.01, "store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "a"}
+    options = {
+        "representers": 20,
+        "noise": 0.01,
+        "store": f"sqlite:///{tmp_path / 'runs.db'}",
+        "name": "a",
+    }
     TruVaRGenerator(VOCS(variables={"x": [0, 1]}, objectives={"f": "MINIMIZE"}), **options)
     with pytest.raises(ValueError, match=message):
         TruVaRGenerator(VOCS(**problem), **options)

@@ -35,7 +35,8 @@ def store(tmp_path: Path) -> str:
 
 
 def converse(server: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Return the answers to calls of tools: JSON values, or the message of a mistake as an exception."""
+    """Return the answers to calls of tools: JSON values, or the message of a mistake as an
+    exception."""
 
     async def talk() -> list[Any]:
         answers: list[Any] = []
@@ -46,7 +47,9 @@ def converse(server: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
                     answers.append(RuntimeError(answer.content[0].text))
                 elif answer.structured_content is not None:
                     content = answer.structured_content
-                    answers.append(content.get("result", content) if set(content) == {"result"} else content)
+                    answers.append(
+                        content.get("result", content) if set(content) == {"result"} else content
+                    )
                 else:
                     answers.append(answer.content)
         return answers
@@ -63,7 +66,9 @@ def tools_of(server: Any) -> dict[str, Any]:
 
 
 def a_study(store: str) -> tv.Study:
-    return tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), noise=0.01, store=store, name="small")
+    return tv.Study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), noise=0.01, store=store, name="small"
+    )
 
 
 def test_by_default_there_are_only_tools_that_read(store: str) -> None:
@@ -120,7 +125,9 @@ def test_points_that_nobody_suggested_and_withdrawn_suggestions(store: str) -> N
     assert predicted[0]["sd"] < predicted[1]["sd"]
     id_ = asked["suggestions"][0]["id"]
     _, again = converse(
-        server, ("withdraw", {"id": id_, "reason": "rain"}), ("withdraw", {"id": id_, "reason": "rain"})
+        server,
+        ("withdraw", {"id": id_, "reason": "rain"}),
+        ("withdraw", {"id": id_, "reason": "rain"}),
     )
     assert "must be that of a pending suggestion" in str(again)
     assert not tv.load(store).pending
@@ -164,7 +171,13 @@ def test_tables_are_sent_with_the_problem_and_no_file_is_read(store: str, tmp_pa
     refused, created = converse(
         server,
         ("create", {"problem": problem}),
-        ("create", {"problem": {**problem, "domain": {"table": "t", "columns": ["x"]}}, "tables": {"t": "x\n1\n2\n"}}),
+        (
+            "create",
+            {
+                "problem": {**problem, "domain": {"table": "t", "columns": ["x"]}},
+                "tables": {"t": "x\n1\n2\n"},
+            },
+        ),
     )
     assert "was not sent with it" in str(refused)
     assert created["result"]["steps"] == 0
@@ -179,10 +192,25 @@ def test_tables_are_sent_with_the_problem_and_no_file_is_read(store: str, tmp_pa
         (("tell", {"value": 1.0, "point": {"y": 1.0}}), "unknown column 'y'"),
         (("ask", {"count": 1000}), "count must be from 1 to 100, got 1000"),
         (("status", {"study": "other"}), "other"),
-        (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 20_000]}}}}), "at most 10000 points"),
-        (("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 10**9]}}}}), "got 1000000000; give fewer"),
-        (("create", {"problem": {**PROBLEM, "domain": {"box": {"x": [0, 1]}, "representers": 10**9}}}), "got 10000000"),
-        (("create", {"problem": PROBLEM, "tables": {"t.csv": ""}}), "table 't.csv' must be CSV text with a header"),
+        (
+            ("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 20_000]}}}}),
+            "at most 10000 points",
+        ),
+        (
+            ("create", {"problem": {**PROBLEM, "domain": {"grid": {"x": [0, 1, 10**9]}}}}),
+            "got 1000000000; give fewer",
+        ),
+        (
+            (
+                "create",
+                {"problem": {**PROBLEM, "domain": {"box": {"x": [0, 1]}, "representers": 10**9}}},
+            ),
+            "got 10000000",
+        ),
+        (
+            ("create", {"problem": PROBLEM, "tables": {"t.csv": ""}}),
+            "table 't.csv' must be CSV text with a header",
+        ),
         (("create", {"problem": {**PROBLEM, "goal": {}}}), "goal"),
     ],
 )
@@ -199,7 +227,9 @@ def test_mistakes_reach_the_assistant_as_one_message(
 def test_the_command_serves_standard_input_and_output(store: str) -> None:
     a_study(store)
     words = ["-m", "truvar", "mcp", "--store", store]
-    server = StdioServerParameters(command=sys.executable, args=words, env={"PYTHONPATH": ":".join(sys.path)})
+    server = StdioServerParameters(
+        command=sys.executable, args=words, env={"PYTHONPATH": ":".join(sys.path)}
+    )
 
     async def talk() -> dict[str, Any]:
         async with Client(server) as client:

@@ -1,4 +1,5 @@
-"""`MeasurementCommand` fills in the arguments, reads the number and ends the program; it also works without POSIX."""
+"""`MeasurementCommand` fills in the arguments, reads the number and ends the program; it also
+works without POSIX."""
 
 from __future__ import annotations
 
@@ -23,9 +24,13 @@ HANG = "import time; time.sleep(60)"  # without quotes, so that it can be quoted
 def test_arguments_are_passed_unchanged_and_without_a_shell(tmp_path: Path) -> None:
     script = tmp_path / "print args"
     log = tmp_path / "log"
-    script.write_text(f'#!/bin/sh\necho $# >> {log}; for one; do echo "[$one]"; done >> {log}\necho 1.5\n')
+    script.write_text(
+        f'#!/bin/sh\necho $# >> {log}; for one; do echo "[$one]"; done >> {log}\necho 1.5\n'
+    )
     script.chmod(0o755)
-    measure = MeasurementCommand(f"'{script}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task")
+    measure = MeasurementCommand(
+        f"'{script}' {{x:.2f}} '{{task}};$HOME' {{{{}}}}", ["x"], choice="task"
+    )
     assert measure({"x": 1 / 3}, "a b; rm -rf /") == 1.5
     assert log.read_text().splitlines() == ["3", "[0.33]", "[a b; rm -rf /;$HOME]", "[{}]"]
 
@@ -72,10 +77,13 @@ def test_an_invalid_command_is_reported_before_it_is_run(command: str, message: 
         MeasurementCommand(command, ["x"], choice="level")
 
 
-# -- systems without POSIX ---------------------------------------------------------------------------------------------
+# -- systems without POSIX
+# ---------------------------------------------------------------------------------------------
 
 
-def test_a_program_is_ended_on_systems_without_process_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_ended_on_systems_without_process_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr(os, "killpg")
     started = time.monotonic()
     with pytest.raises(CommandFailedError, match=r"did not answer within 0\.2 s and was ended"):
@@ -83,14 +91,18 @@ def test_a_program_is_ended_on_systems_without_process_groups(monkeypatch: pytes
     assert time.monotonic() - started < 30
 
 
-def test_processors_are_counted_on_systems_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processors_are_counted_on_systems_without_affinity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert available_processors() == os.cpu_count()
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert available_processors() == 1
 
 
-def test_no_process_is_signalled_on_systems_where_that_would_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_is_signalled_on_systems_where_that_would_end_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def kill(process: int, number: int) -> None:
         raise AssertionError("os.kill must not be called on Windows")
 
@@ -103,7 +115,9 @@ def test_no_process_is_signalled_on_systems_where_that_would_end_it(monkeypatch:
 def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     script = tmp_path / "measure"
     pids = tmp_path / "pids"
-    script.write_text(f"#!/bin/sh\nsleep 61 & echo $! >> {pids}\nsetsid sleep 62 & echo $! >> {pids}\nsleep 63\n")
+    script.write_text(
+        f"#!/bin/sh\nsleep 61 & echo $! >> {pids}\nsetsid sleep 62 & echo $! >> {pids}\nsleep 63\n"
+    )
     script.chmod(0o755)
     with pytest.raises(CommandFailedError, match="did not answer"):
         MeasurementCommand(str(script), ["x"], timeout=0.5)({"x": 1.0})
@@ -125,7 +139,9 @@ def test_what_a_program_left_in_the_background_is_ended(tmp_path: Path) -> None:
     assert not status.exists() or "zombie" in status.read_text()
 
 
-@pytest.mark.parametrize("command", ["echo '{task}'", 'echo "a {task}"', "echo `echo {task}`", "echo \\{task}"])
+@pytest.mark.parametrize(
+    "command", ["echo '{task}'", 'echo "a {task}"', "echo `echo {task}`", "echo \\{task}"]
+)
 def test_a_placeholder_within_quotes_of_a_shell_command_is_refused(command: str) -> None:
     with pytest.raises(InvalidArgumentError, match="without quotes"):
         MeasurementCommand(command, ["x"], choice="task", shell=True)
@@ -145,8 +161,12 @@ def test_a_placeholder_within_quotes_of_a_shell_command_is_refused(command: str)
         ("echo \"${{v:-'{task}'}}\"", "within quotes"),
     ],
 )
-def test_a_placeholder_that_would_not_be_a_word_of_the_shell_is_refused(command: str, words: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=rf"\{{task\}} must be a word of a shell command.*{words}"):
+def test_a_placeholder_that_would_not_be_a_word_of_the_shell_is_refused(
+    command: str, words: str
+) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=rf"\{{task\}} must be a word of a shell command.*{words}"
+    ):
         MeasurementCommand(command, ["x"], choice="task", shell=True)
 
 
@@ -164,7 +184,9 @@ SHELL_COMMANDS = [
 
 @pytest.mark.skipif(os.name != "posix", reason="needs sh")
 @pytest.mark.parametrize("command", SHELL_COMMANDS)
-def test_a_shell_gets_every_value_as_it_is(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_gets_every_value_as_it_is(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     measure = MeasurementCommand(command, ["x"], choice="task", shell=True)
     for value in NASTY:
@@ -174,9 +196,15 @@ def test_a_shell_gets_every_value_as_it_is(command: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs sh")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), max_size=20))
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), max_size=20)
+)
 def test_any_text_reaches_the_program_through_the_shell(tmp_path: Path, value: str) -> None:
     told = tmp_path / "told"
-    MeasurementCommand(f"printf %s {{task}} > {told}; echo 1", ["x"], choice="task", shell=True)({"x": 0.0}, value)
+    MeasurementCommand(f"printf %s {{task}} > {told}; echo 1", ["x"], choice="task", shell=True)(
+        {"x": 0.0}, value
+    )
     assert told.read_bytes().decode() == value

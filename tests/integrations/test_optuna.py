@@ -1,4 +1,5 @@
-"""`TruVaRSampler` passes the tests that Optuna publishes for samplers, and uses noise, cost and running trials."""
+"""`TruVaRSampler` passes the tests that Optuna publishes for samplers, and uses noise, cost and
+running trials."""
 
 import importlib
 import pickle
@@ -54,7 +55,12 @@ def test_categorical_logarithmic_integer_and_stepped_parameters_are_searched():
         rate = trial.suggest_float("rate", 1e-6, 1.0, log=True)
         depth = trial.suggest_int("depth", 1, 9)
         share = trial.suggest_float("share", 0.0, 1.0, step=0.25)
-        return (kind != "b") + (np.log10(rate) + 4) ** 2 / 4 + (depth - 3) ** 2 / 20 + (share - 0.5) ** 2
+        return (
+            (kind != "b")
+            + (np.log10(rate) + 4) ** 2 / 4
+            + (depth - 3) ** 2 / 20
+            + (share - 0.5) ** 2
+        )
 
     study = study_of()
     study.optimize(objective, n_trials=40)
@@ -72,18 +78,24 @@ def test_running_trials_are_not_suggested_again():
     study = study_of()
     study.optimize(bowl, n_trials=6)
     batch = [study.ask() for _ in range(5)]
-    points = np.array([[trial.suggest_float("x", -5, 5), trial.suggest_float("y", -5, 5)] for trial in batch])
+    points = np.array(
+        [[trial.suggest_float("x", -5, 5), trial.suggest_float("y", -5, 5)] for trial in batch]
+    )
     gaps = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(5, 1)]
     assert gaps.min() > 0.05
 
 
 def test_threads_and_studies_in_a_database_share_trials(tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
-    study = optuna.create_study(storage=storage, study_name="s", sampler=TruVaRSampler(seed=0, points=64))
+    study = optuna.create_study(
+        storage=storage, study_name="s", sampler=TruVaRSampler(seed=0, points=64)
+    )
     study.optimize(bowl, n_trials=6, n_jobs=2)
 
     def other(seed: int) -> int:
-        again = optuna.load_study(study_name="s", storage=storage, sampler=TruVaRSampler(seed=seed, points=64))
+        again = optuna.load_study(
+            study_name="s", storage=storage, sampler=TruVaRSampler(seed=seed, points=64)
+        )
         again.optimize(bowl, n_trials=2)
         return len(again.trials)
 
@@ -112,10 +124,16 @@ def test_pruned_trials_count_with_their_last_value_but_as_no_better_than_the_med
     for x, y in [(0.1, 1.0), (0.3, 2.0), (0.9, 3.0)]:
         study.add_trial(optuna.create_trial(params={"x": x}, distributions=distribution, value=y))
     for x, y in [(0.5, -9.0), (0.7, 5.0)]:
-        pruned = {"params": {"x": x}, "distributions": distribution, "intermediate_values": {0: 7.0, 1: y}}
+        pruned = {
+            "params": {"x": x},
+            "distributions": distribution,
+            "intermediate_values": {0: 7.0, 1: y},
+        }
         study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.PRUNED, **pruned))
     study.add_trial(
-        optuna.create_trial(state=optuna.trial.TrialState.PRUNED, params={"x": 0.6}, distributions=distribution)
+        optuna.create_trial(
+            state=optuna.trial.TrialState.PRUNED, params={"x": 0.6}, distributions=distribution
+        )
     )
     own = study.sampler.study(study)
     assert dict(zip(own.measurements["x"], own.measurements["value"], strict=True)) == {
@@ -164,11 +182,13 @@ def test_nested_conditions_are_learned_from_two_parameters():
 
 
 def test_the_same_seed_in_two_processes_does_not_repeat_trials(tmp_path):
-    """Two samplers with the same seed share a storage, as two processes do, and choose at the same time."""
+    """Two samplers with the same seed share a storage, as two processes do, and choose at the
+    same time."""
     storage = f"sqlite:///{tmp_path}/study.db"
     optuna.create_study(storage=storage, study_name="s")
     studies = [
-        optuna.load_study(study_name="s", storage=storage, sampler=TruVaRSampler(seed=0, points=64)) for _ in range(2)
+        optuna.load_study(study_name="s", storage=storage, sampler=TruVaRSampler(seed=0, points=64))
+        for _ in range(2)
     ]
     for _ in range(6):
         trials = [study.ask() for study in studies]
@@ -183,9 +203,13 @@ def test_a_choice_that_another_worker_is_making_is_not_made_again():
     waiting = study._storage.create_new_trial(study._study_id)  # a worker that has not chosen yet
     trial = study.ask()
     late = study._storage.get_trial(waiting)
-    chosen = study.sampler.sample_relative(study, late, study.sampler.infer_relative_search_space(study, late))
+    chosen = study.sampler.sample_relative(
+        study, late, study.sampler.infer_relative_search_space(study, late)
+    )
     assert (
-        abs(chosen["x"] - trial.suggest_float("x", -5, 5)) + abs(chosen["y"] - trial.suggest_float("y", -5, 5)) > 0.01
+        abs(chosen["x"] - trial.suggest_float("x", -5, 5))
+        + abs(chosen["y"] - trial.suggest_float("y", -5, 5))
+        > 0.01
     )
 
 
@@ -203,7 +227,10 @@ def test_a_sampler_survives_pickling():
     study.optimize(bowl, n_trials=6)
     again = pickle.loads(pickle.dumps(study.sampler))
     distribution = study.trials[0].distributions
-    assert set(again.sample_relative(study, study.ask()._get_latest_trial(), distribution)) == {"x", "y"}
+    assert set(again.sample_relative(study, study.ask()._get_latest_trial(), distribution)) == {
+        "x",
+        "y",
+    }
 
 
 def test_cheap_trials_are_preferred_if_costs_are_reported():
@@ -223,9 +250,17 @@ def test_cheap_trials_are_preferred_if_costs_are_reported():
 def test_reported_noise_is_used():
     study = study_of()
     distribution = {"x": optuna.distributions.FloatDistribution(0, 1)}
-    for x, y, noise in [(0.1, 0.0, 1e-6), (0.5, 0.0, 1e-6), (0.9, 0.0, 1e-6), (0.3, -9.0, 1e4), (0.7, -2.0, 1e-6)]:
+    for x, y, noise in [
+        (0.1, 0.0, 1e-6),
+        (0.5, 0.0, 1e-6),
+        (0.9, 0.0, 1e-6),
+        (0.3, -9.0, 1e4),
+        (0.7, -2.0, 1e-6),
+    ]:
         study.add_trial(
-            optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": noise})
+            optuna.create_trial(
+                params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": noise}
+            )
         )
     own = study.sampler.study(study)
     assert own.measurements["noise"].max() == 1e4
@@ -281,7 +316,9 @@ def test_values_reported_as_exact_may_contradict_each_other():
     distribution = {"x": optuna.distributions.FloatDistribution(0, 1)}
     for x, y in [(0.1, 0.0), (0.1, 1.0), (0.5, 0.3), (0.5, 0.1), (0.9, 2.0)]:
         study.add_trial(
-            optuna.create_trial(params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": 0.0})
+            optuna.create_trial(
+                params={"x": x}, distributions=distribution, value=y, user_attrs={"noise": 0.0}
+            )
         )
     assert 0 <= study.ask(distribution).params["x"] <= 1
 
@@ -289,7 +326,9 @@ def test_values_reported_as_exact_may_contradict_each_other():
 @pytest.mark.parametrize("name", ["seed", "constraints", "representers"])
 def test_parameters_may_have_the_names_of_options(name):
     study = study_of()
-    study.optimize(lambda trial: trial.suggest_float(name, 0, 1) + trial.suggest_float("x", 0, 1), n_trials=4)
+    study.optimize(
+        lambda trial: trial.suggest_float(name, 0, 1) + trial.suggest_float("x", 0, 1), n_trials=4
+    )
     assert set(study.best_params) == {name, "x"}
     assert set(study.sampler.study(study).result().best.point) == {name, "x"}
 
@@ -307,7 +346,9 @@ def test_a_trial_pruned_before_any_completed_counts_as_no_better_than_the_first_
     values = {action.id: value for action, value in study.sampler._model.learner.observations}
     assert values[0] == values[1] == study.trials[1].value
     again = study.sampler.study(study).measurements
-    assert again["value"][np.isclose(again["x"], study.trials[0].params["x"])].tolist() == [values[0]]
+    assert again["value"][np.isclose(again["x"], study.trials[0].params["x"])].tolist() == [
+        values[0]
+    ]
 
 
 def test_no_trial_is_lost_after_one_that_cannot_be_read():
@@ -387,7 +428,8 @@ def test_eight_workers_that_choose_at_once_do_not_repeat_each_other(monkeypatch)
 def test_the_study_of_the_trials_has_the_choices_as_values():
     study = study_of()
     study.optimize(
-        lambda t: (t.suggest_categorical("kind", ["a", "b"]) == "a") + t.suggest_float("x", 1, 2), n_trials=6
+        lambda t: (t.suggest_categorical("kind", ["a", "b"]) == "a") + t.suggest_float("x", 1, 2),
+        n_trials=6,
     )
     own = study.sampler.study(study)
     assert own.result().best.point["kind"] == "b"

@@ -1,4 +1,5 @@
-"""Measurements on Ray. Ray is large and no part of the test set-up: these tests run where it is installed."""
+"""Measurements on Ray. Ray is large and no part of the test set-up: these tests run where it is
+installed."""
 
 from __future__ import annotations
 
@@ -22,14 +23,18 @@ from truvar.integrations.ray import RayExecutor
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False)
+    ray.init(
+        num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False
+    )
     yield
     ray.shutdown()
 
 
 def a_study() -> tv.Study:
     axis = np.linspace(0, 1, 8)
-    return tv.Study(tv.Domain.grid(x=axis, y=axis), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    return tv.Study(
+        tv.Domain.grid(x=axis, y=axis), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01
+    )
 
 
 def test_without_a_connection_the_message_says_how_to_make_one() -> None:

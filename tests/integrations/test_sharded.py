@@ -1,6 +1,8 @@
-"""A factor that is divided into shards gives the same choices as one that is not, also after shards were lost.
+"""A factor that is divided into shards gives the same choices as one that is not, also after shards
+were lost.
 
-The shards are in this process here; tests/stress/test_sharded_cluster.py has them in other processes and kills these.
+The shards are in this process here; tests/stress/test_sharded_cluster.py has them in other
+processes and kills these.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from truvar.models.cholesky import Columns, Factor, History, Job
 pytestmark = pytest.mark.usefixtures("small_cells")
 
 
-# -- in this process ---------------------------------------------------------------------------------------------------
+# -- in this process
+# --------------------------------------------------------------------------------------------------
 
 
 class LocalShards:
@@ -98,7 +101,15 @@ def test_lost_shards_are_rebuilt(name: str) -> None:
 @pytest.mark.parametrize("policy", ["auto", "truvar"])
 def test_all_sites_can_be_scored(policy: str) -> None:
     studies = [
-        tv.Study(GRID, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=1e-3, policy=policy, engine=engine)
+        tv.Study(
+            GRID,
+            tv.LevelSet(0.5),
+            kernel=RBF(0.2),
+            mean=0.0,
+            noise=1e-3,
+            policy=policy,
+            engine=engine,
+        )
         for engine in ("lazy", LocalShards(5))
     ]
     for study in studies:
@@ -107,17 +118,25 @@ def test_all_sites_can_be_scored(policy: str) -> None:
     np.testing.assert_allclose(studies[0].result().upper, studies[1].result().upper, rtol=1e-12)
 
 
-# -- on a Dask cluster -------------------------------------------------------------------------------------------------
+# -- on a Dask cluster
+# -------------------------------------------------------------------------------------------------
 
 
 def test_two_dask_workers_choose_as_one_machine_does() -> None:
     distributed = pytest.importorskip("distributed")
     expected = plain(choices("level set", "lazy", 6, 2))
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": False,
+        "dashboard_address": None,
+    }
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         assert expected == choices("level set", Sharded(client), 6, 2)
 
 
 def test_sharded_needs_a_dask_client() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"Sharded needs a dask.distributed.Client, got 'tcp:"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"Sharded needs a dask.distributed.Client, got 'tcp:"
+    ):
         Sharded("tcp://127.0.0.1:8786")

@@ -1,4 +1,5 @@
-"""`TruVaRSearchCV` behaves like the search estimators of scikit-learn and finds what a full grid search finds."""
+"""`TruVaRSearchCV` behaves like the search estimators of scikit-learn and finds what a full grid
+search finds."""
 
 import pickle
 import warnings
@@ -36,15 +37,20 @@ def small(**options) -> TruVaRSearchCV:
 
 
 def listed_space(configurations) -> ConfigurationSpace:
-    return ConfigurationSpace([{name: [value] for name, value in each.items()} for each in configurations])
+    return ConfigurationSpace(
+        [{name: [value] for name, value in each.items()} for each in configurations]
+    )
 
 
 @pytest.fixture(scope="module")
 def searched() -> TruVaRSearchCV:
-    return TruVaRSearchCV(SVC(), GRID, cv=5, budget=60, random_state=0, return_train_score=True).fit(*IRIS)
+    return TruVaRSearchCV(
+        SVC(), GRID, cv=5, budget=60, random_state=0, return_train_score=True
+    ).fit(*IRIS)
 
 
-# -- checks of scikit-learn, as it runs them on GridSearchCV ----------------------------------------------------------
+# -- checks of scikit-learn, as it runs them on GridSearchCV
+# ----------------------------------------------------------
 
 CHECKED = [
     TruVaRSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2, error_score="raise"),
@@ -54,7 +60,11 @@ CHECKED = [
 
 def expected_failures(search):
     """Return the checks that scikit-learn does not ask of GridSearchCV either, and that fail."""
-    return {} if isinstance(search.estimator, LogisticRegression) else {"check_supervised_y_2d": "no warning of 2-d y"}
+    return (
+        {}
+        if isinstance(search.estimator, LogisticRegression)
+        else {"check_supervised_y_2d": "no warning of 2-d y"}
+    )
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
@@ -62,7 +72,8 @@ def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
 
 
-# -- like GridSearchCV -------------------------------------------------------------------------------------------------
+# -- like GridSearchCV
+# -------------------------------------------------------------------------------------------------
 
 
 def test_a_full_budget_gives_the_results_of_grid_search():
@@ -205,7 +216,9 @@ def test_a_function_for_refit_sees_only_configurations_that_were_evaluated_on_al
 def test_with_several_metrics_refit_names_the_one_to_search_by():
     search = small(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(*IRIS)
     assert search.multimetric_
-    assert {"mean_test_accuracy", "rank_test_f1_macro", "split2_test_f1_macro"} <= set(search.cv_results_)
+    assert {"mean_test_accuracy", "rank_test_f1_macro", "split2_test_f1_macro"} <= set(
+        search.cv_results_
+    )
     assert search.best_score_ == search.cv_results_["mean_test_f1_macro"].max()
     assert 0 < search.score(*IRIS) <= 1
 
@@ -265,7 +278,9 @@ def test_failing_configurations_are_excluded_with_a_warning():
 
 def test_a_fold_that_cannot_be_scored_leaves_no_best_score_as_in_grid_search():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    y = np.repeat([0, 1], [40, 20])  # without the last fold there is only one class, so that no fit is possible
+    y = np.repeat(
+        [0, 1], [40, 20]
+    )  # without the last fold there is only one class, so that no fit is possible
     search = TruVaRSearchCV(SVC(), GRID, cv=KFold(3), budget=40, random_state=0)
     with pytest.warns(UserWarning, match="No configuration has a score on all 3 folds"):
         search.fit(X, y)
@@ -289,7 +304,11 @@ def test_the_error_is_raised_if_every_fit_fails_or_none_may_fail():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"budget": 2}, InvalidArgumentError, "all 3 folds, got 2 fits; give 3 or more, or a share"),
+        (
+            {"budget": 2},
+            InvalidArgumentError,
+            "all 3 folds, got 2 fits; give 3 or more, or a share",
+        ),
         ({"budget": 0}, ValueError, "budget"),
         ({"budget": 1.5}, ValueError, "budget"),
         ({"cost": "euros"}, ValueError, "cost"),
@@ -321,7 +340,9 @@ def test_a_distribution_of_one_value_is_a_grid_of_one_configuration():
 
 
 def test_another_policy_can_be_used():
-    search = TruVaRSearchCV(SVC(), GRID, cv=5, budget=40, policy=tv.EI(level=4), random_state=0).fit(*IRIS)
+    search = TruVaRSearchCV(
+        SVC(), GRID, cv=5, budget=40, policy=tv.EI(level=4), random_state=0
+    ).fit(*IRIS)
     assert set(search.n_folds_) == {5}
     assert search.best_score_ > 0.95
 
@@ -351,10 +372,16 @@ def test_cost_in_seconds_prefers_fast_configurations(least):
 
 
 def test_cost_in_seconds_is_an_option_of_the_search():
-    assert TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0, 100.0]}, cv=3, cost="seconds").fit(*IRIS).best_score_ > 0.9
+    assert (
+        TruVaRSearchCV(SVC(), {"C": [0.1, 1.0, 10.0, 100.0]}, cv=3, cost="seconds")
+        .fit(*IRIS)
+        .best_score_
+        > 0.9
+    )
 
 
-# -- summary -----------------------------------------------------------------------------------------------------------
+# -- summary
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_summary_tells_which_configurations_can_still_be_best(searched, capsys):
@@ -372,7 +399,8 @@ def test_the_summary_tells_which_configurations_can_still_be_best(searched, caps
     assert "can still be best" in capsys.readouterr().out
 
 
-# -- encoding of parameters --------------------------------------------------------------------------------------------
+# -- encoding of parameters
+# --------------------------------------------------------------------------------------------
 
 
 def coordinates(grids) -> np.ndarray:
@@ -397,7 +425,14 @@ def test_categories_booleans_none_and_absent_parameters_are_categories():
     mixed = coordinates([{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1, 10]}])
     np.testing.assert_allclose(mixed, [[0, 0.5], [1, 0], [1, 0.5], [1, 1]])  # one category
     assert len(np.unique(coordinates({"a": [1, 1.0, True]}), axis=0)) == 3
-    assert len(np.unique(coordinates({"step": [PCA(), StandardScaler(), PCA(2), "passthrough"]}), axis=0)) == 4
+    assert (
+        len(
+            np.unique(
+                coordinates({"step": [PCA(), StandardScaler(), PCA(2), "passthrough"]}), axis=0
+            )
+        )
+        == 4
+    )
 
 
 def test_numbers_of_a_distribution_are_encoded_by_their_cumulative_probability():
@@ -420,7 +455,9 @@ def test_a_list_of_grids_with_categories_and_none_is_searched_without_duplicates
     ]
     search = TruVaRSearchCV(pipe, grids, cv=3, budget=1.0).fit(X, y)
     assert np.ma.is_masked(search.cv_results_["param_svc__class_weight"])
-    assert len(search.cv_results_["params"]) == len({str(params) for params in search.cv_results_["params"]})
+    assert len(search.cv_results_["params"]) == len(
+        {str(params) for params in search.cv_results_["params"]}
+    )
 
 
 def test_the_search_concentrates_on_the_best_category_and_decade():
@@ -429,7 +466,11 @@ def test_the_search_concentrates_on_the_best_category_and_decade():
     rng = np.random.default_rng(0)
 
     def score(row):
-        return float(grid[row]["kind"] == "c") - (np.log10(grid[row]["rate"]) + 3) ** 2 / 4 + rng.normal(0, 0.05)
+        return (
+            float(grid[row]["kind"] == "c")
+            - (np.log10(grid[row]["rate"]) + 3) ** 2 / 4
+            + rng.normal(0, 0.05)
+        )
 
     search = FoldSearch(
         ConfigurationSpace([{name: [value] for name, value in each.items()} for each in grid]),
@@ -449,7 +490,8 @@ def test_the_search_concentrates_on_the_best_category_and_decade():
     assert np.sum(there) > search.tried.sum() / 3
 
 
-# -- folds -------------------------------------------------------------------------------------------------------------
+# -- folds
+# --------------------------------------------------------------------------------------------------
 
 
 def test_fold_effects_and_the_error_variance_are_estimated():

@@ -1,7 +1,8 @@
 """scikit-learn's own tests of its searches, with `TruVaRSearchCV` in place of `GridSearchCV`.
 
-The module `sklearn.model_selection.tests.test_search` of the installed scikit-learn is loaded with the class
-substituted. Tests that cannot hold for another class are listed one by one, with the reason.
+The module `sklearn.model_selection.tests.test_search` of the installed scikit-learn is loaded with
+the class substituted. Tests that cannot hold for another class are listed one by one, with the
+reason.
 """
 
 import importlib.util
@@ -40,7 +41,8 @@ _module = _load()
 
 @pytest.fixture(autouse=True)
 def cheap_fits(monkeypatch):
-    """Let all fits count as cheap: two searches that are compared must not differ by the clock of a busy machine."""
+    """Let all fits count as cheap: two searches that are compared must not differ by the clock
+    of a busy machine."""
     monkeypatch.setattr("truvar.integrations.cross_validation.CHEAP_SECONDS", float("inf"))
 
 

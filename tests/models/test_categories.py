@@ -1,4 +1,5 @@
-"""Kernels of categories: the Hamming distance inside a stationary kernel, its likelihood, gradient and fit."""
+"""Kernels of categories: the Hamming distance inside a stationary kernel, its likelihood,
+gradient and fit."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def naive_kernel(x, y, lengthscales, categorical, smoothness, variance):
 
 def mixed_points(rng, n):
     """Return points with columns: number, four categories, number, two categories."""
-    return np.column_stack([rng.random(n), rng.integers(4, size=n), 2 * rng.random(n), rng.integers(2, size=n)])
+    return np.column_stack(
+        [rng.random(n), rng.integers(4, size=n), 2 * rng.random(n), rng.integers(2, size=n)]
+    )
 
 
 @pytest.mark.parametrize("smoothness", SHAPES)
@@ -67,7 +70,9 @@ def test_the_gradient_of_the_likelihood_is_that_of_differences():
 
 def test_categories_that_do_not_matter_get_long_length_scales():
     rng = np.random.default_rng(0)
-    domain = tv.Domain.box(x=(0, 1), matters=["a", "b", "c"], idle=["d", "e", "f"], representers=200)
+    domain = tv.Domain.box(
+        x=(0, 1), matters=["a", "b", "c"], idle=["d", "e", "f"], representers=200
+    )
     study = tv.Study(domain, tv.Maximize(), noise=1e-4)
     height = {"a": 0.0, "b": 3.0, "c": -3.0}
     for row in rng.permutation(len(domain))[:40]:

@@ -1,8 +1,10 @@
-"""Leave-one-out predictions equal refits, and the model check fails as often as it should, no more and no less.
+"""Leave-one-out predictions equal refits, and the model check fails as often as it should, no more
+and no less.
 
-The rates below are simulated with fixed seeds. Each of the two tests of the check has a level of 1 %, so that a right
-model fails in at most 2 % of the checks; with n = 400 checks the share exceeds 4.5 % with a probability below 0.1 %,
-and with n = 2000 it exceeds 3 % with a probability of about 0.1 %.
+The rates below are simulated with fixed seeds. Each of the two tests of the check has a level of 1
+%, so that a right model fails in at most 2 % of the checks; with n = 400 checks the share exceeds
+4.5 % with a probability below 0.1 %, and with n = 2000 it exceeds 3 % with a probability of about
+0.1 %.
 """
 
 from __future__ import annotations
@@ -34,14 +36,18 @@ def conditioned(
     y: np.ndarray,
     mean: float | None = 0.0,
 ) -> Posterior:
-    posterior = Posterior(kernel, np.zeros((1, points.shape[1])), mean=mean)  # the check does not depend on the sites
+    posterior = Posterior(
+        kernel, np.zeros((1, points.shape[1])), mean=mean
+    )  # the check does not depend on the sites
     for point, variance, value in zip(points, np.broadcast_to(noise, len(points)), y, strict=True):
         posterior.add(point, float(variance))
         posterior.observe(float(value))
     return posterior
 
 
-def scattered(t: int, seed: int = 0, replicates: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def scattered(
+    t: int, seed: int = 0, replicates: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return points, noise variances and values; every fourth point repeats the one before it."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(size=(t, 2))
@@ -81,11 +87,14 @@ def share_failed(found: list[str | None]) -> float:
     return float(np.mean([failure is not None for failure in found]))
 
 
-# -- leave-one-out predictions -----------------------------------------------------------------------------------------
+# -- leave-one-out predictions
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_predictions_with_a_known_mean_are_those_of_scikit_learn_without_the_value(name: str) -> None:
+def test_predictions_with_a_known_mean_are_those_of_scikit_learn_without_the_value(
+    name: str,
+) -> None:
     points, noise, y = scattered(18)
     means, variances = conditioned(KERNELS[name], points, noise, y, mean=4.5).leave_one_out()
     for i in range(len(y)):
@@ -105,7 +114,9 @@ def test_an_estimated_mean_is_estimated_again_without_the_value(name: str) -> No
     def k(_: int, a: tuple[float, ...], __: int, b: tuple[float, ...]) -> float:
         return float(kernel(np.array([a]), np.array([b]))[0, 0])
 
-    actions = [naive.Action(0, tuple(x), v) for x, v in zip(points.tolist(), noise.tolist(), strict=True)]
+    actions = [
+        naive.Action(0, tuple(x), v) for x, v in zip(points.tolist(), noise.tolist(), strict=True)
+    ]
     for i in range(len(y)):
         rest = [j for j in range(len(y)) if j != i]
         others = [actions[j] for j in rest]
@@ -138,7 +149,9 @@ def test_predictions_do_not_depend_on_when_they_are_asked_for() -> None:
     np.testing.assert_array_equal(posterior.values, y)
     inverse = np.linalg.inv(KERNELS["matern"](points) + np.diag(noise))
     ones = inverse.sum(axis=0)
-    np.testing.assert_allclose(variances, 1 / (inverse.diagonal() - ones**2 / ones.sum()), rtol=1e-9)
+    np.testing.assert_allclose(
+        variances, 1 / (inverse.diagonal() - ones**2 / ones.sum()), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("mean", [0.0, None])
@@ -173,7 +186,9 @@ def test_means_of_tasks_are_taken_into_account() -> None:
     with_task = np.column_stack([points, tasks])
     kernel = RBF([0.4, 0.4, 2.0])
     shift = np.array([0.0, 7.0])
-    posterior = Posterior(kernel, with_task[:1], mean=5.0, offset=lambda points: shift[points[:, -1].astype(int)])
+    posterior = Posterior(
+        kernel, with_task[:1], mean=5.0, offset=lambda points: shift[points[:, -1].astype(int)]
+    )
     for i in range(10):
         posterior.add(with_task[i], noise[i])
         posterior.observe(y[i] + shift[tasks[i]])
@@ -208,7 +223,9 @@ def test_misfit_is_the_quadratic_form() -> None:
 def test_tail_of_chi_squared_is_that_of_scipy(degrees: int) -> None:
     for quantile in (1e-8, 0.005, 0.3, 0.9, 0.995, 1 - 1e-8):
         x = float(chi2.ppf(quantile, degrees))
-        assert chi2_upper_tail(x, degrees) == pytest.approx(chi2.sf(x, degrees), rel=1e-7, abs=1e-11)
+        assert chi2_upper_tail(x, degrees) == pytest.approx(
+            chi2.sf(x, degrees), rel=1e-7, abs=1e-11
+        )
     assert chi2_upper_tail(0.0, degrees) == 1.0
     assert chi2_upper_tail(1e6, degrees) == 0.0
 
@@ -219,11 +236,13 @@ def test_limit_of_a_normal_variable_is_that_of_scipy() -> None:
     assert normal_limit(0.05) == pytest.approx(NORMAL_95, abs=1e-10)
 
 
-# -- the check ---------------------------------------------------------------------------------------------------------
+# -- the check
+# --------------------------------------------------------------------------------------------------
 
 
 def check_of(t: int, *, shift: float = 0.0, learned: bool = False) -> ModelCheck:
-    """Return the check of a draw from the model whose measurement with id 104 is wrong by `shift`."""
+    """Return the check of a draw from the model whose measurement with id 104 is wrong by
+    `shift`."""
     points = np.random.default_rng(6).uniform(size=(t, 2))
     y = drawn(np.random.default_rng(7), RBF(0.4), points, 0.01)
     if t > 4:
@@ -272,7 +291,9 @@ def test_the_message_says_what_is_wrong_with_a_kernel_and_what_to_do() -> None:
     assert smooth.coverage < 0.8
     far = [i for i in np.argsort(-np.abs(smooth.z_scores)) if smooth.outlying[i]]
     named = ", ".join(str(smooth.ids[i]) for i in far[:5])
-    assert smooth.message.startswith(f"{len(far)} of 40 measurements (ids {named} and {len(far) - 5} more) lie more ")
+    assert smooth.message.startswith(
+        f"{len(far)} of 40 measurements (ids {named} and {len(far) - 5} more) lie more "
+    )
     assert "too smooth" in smooth.message
     rough = wrong_kernel(0.6, 0.2)
     assert rough.failure == "cautious"
@@ -306,9 +327,14 @@ def test_too_smooth_a_kernel_fails(d: int, t: int) -> None:
     assert found.count("overconfident") >= 0.8 * len(found)
 
 
-@pytest.mark.parametrize(("d", "t", "truth", "model"), [(1, 40, 0.15, 0.05), (2, 20, 0.6, 0.2), (2, 40, 0.6, 0.2)])
-def test_too_rough_a_kernel_fails_where_it_can_be_told(d: int, t: int, truth: float, model: float) -> None:
-    """RBF(0.2) over one unit interval has too few degrees of freedom above the noise to be told from RBF(0.6)."""
+@pytest.mark.parametrize(
+    ("d", "t", "truth", "model"), [(1, 40, 0.15, 0.05), (2, 20, 0.6, 0.2), (2, 40, 0.6, 0.2)]
+)
+def test_too_rough_a_kernel_fails_where_it_can_be_told(
+    d: int, t: int, truth: float, model: float
+) -> None:
+    """RBF(0.2) over one unit interval has too few degrees of freedom above the noise to be told
+    from RBF(0.6)."""
     found = failures(RBF(truth), RBF(model), d, t, 50, true_noise=1e-6, noise=1e-6)
     assert found.count("cautious") >= 0.6 * len(found)
 
@@ -321,7 +347,8 @@ def test_too_small_a_noise_fails(d: int, t: int) -> None:
 
 
 def test_a_broken_prediction_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rates above tell a wrong variance: forgetting the noise of the left-out value fails half of the checks."""
+    """The rates above tell a wrong variance: forgetting the noise of the left-out value fails
+    half of the checks."""
     original = Posterior.leave_one_out
 
     def without_noise(self: Posterior) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,5 @@
-"""The averaged posterior is that of the naive formulas, incrementally or at once, here and after a round trip."""
+"""The averaged posterior is that of the naive formulas, incrementally or at once, here and after
+a round trip."""
 
 import numpy as np
 import pytest
@@ -27,14 +28,21 @@ def observations(t: int) -> tuple[np.ndarray, np.ndarray]:
     return points, np.sin(6 * points[:, 0]) + points[:, 1]
 
 
-def naive_moments(fitted: EnsembleModel, points: np.ndarray, z: np.ndarray, at: np.ndarray, row: int) -> tuple:
-    """Return mean and variance of one member, by the textbook formula with a constant of variance 9 s^2."""
+def naive_moments(
+    fitted: EnsembleModel, points: np.ndarray, z: np.ndarray, at: np.ndarray, row: int
+) -> tuple:
+    """Return mean and variance of one member, by the textbook formula with a constant of
+    variance 9 s^2."""
     kernel = ConstantKernel(fitted.signal[row]) * Matern(fitted.lengthscales[row], nu=2.5)
     constant = CONSTANT * fitted.signal[row]
     covariance = kernel(points) + constant + fitted.noise[row] * np.eye(len(points))
     across = kernel(at, points) + constant
     mean = fitted.transform.shift + across @ np.linalg.solve(covariance, z - fitted.transform.shift)
-    variance = fitted.signal[row] + constant - np.einsum("ij,ji->i", across, np.linalg.solve(covariance, across.T))
+    variance = (
+        fitted.signal[row]
+        + constant
+        - np.einsum("ij,ji->i", across, np.linalg.solve(covariance, across.T))
+    )
     return mean, variance
 
 
@@ -49,7 +57,9 @@ def test_the_mixture_has_the_moments_of_its_members_by_the_naive_formulas() -> N
     np.testing.assert_allclose(ensemble.means, means, rtol=1e-8)
     np.testing.assert_allclose(ensemble.variances, variances, rtol=1e-6)
     np.testing.assert_allclose(ensemble.mean, means.mean(axis=0))
-    np.testing.assert_allclose(ensemble.variance, variances.mean(axis=0) + means.var(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(
+        ensemble.variance, variances.mean(axis=0) + means.var(axis=0), rtol=1e-6
+    )
     np.testing.assert_allclose(ensemble.predict(SITES[:5])[1], ensemble.variance[:5], rtol=1e-8)
 
 

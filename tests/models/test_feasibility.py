@@ -1,4 +1,5 @@
-"""The probability that a measurement succeeds, against a naive transcription and on cases with a known answer."""
+"""The probability that a measurement succeeds, against a naive transcription and on cases with a
+known answer."""
 
 import numpy as np
 import pytest
@@ -14,13 +15,16 @@ def naive_kernel(a: np.ndarray, b: np.ndarray, lengthscale: float, deviation: fl
 
 
 def naive_laplace(points, labels, x, lengthscale, deviation, success):
-    """Return evidence and P(success) at x: Newton's method and every formula of the book with inverses."""
+    """Return evidence and P(success) at x: Newton's method and every formula of the book with
+    inverses."""
     t = len(labels)
     prior = np.array([[naive_kernel(a, b, lengthscale, deviation) for b in points] for a in points])
     mean = norm.ppf(success) * np.sqrt(1 + feasibility.CONSTANT_VARIANCE + deviation**2)
     f = np.full(t, mean)
     for _ in range(40):
-        gradient = np.array([y * norm.pdf(v) / norm.cdf(y * v) for y, v in zip(labels, f, strict=True)])
+        gradient = np.array(
+            [y * norm.pdf(v) / norm.cdf(y * v) for y, v in zip(labels, f, strict=True)]
+        )
         curvature = np.array(
             [
                 (norm.pdf(v) / norm.cdf(y * v)) ** 2 + y * v * norm.pdf(v) / norm.cdf(y * v)
@@ -61,7 +65,9 @@ def test_the_classifier_agrees_with_a_naive_transcription(seed):
         settings.append(([k], feasibility.STRIP_LENGTHSCALE, region, often))
         settings.append(([k], feasibility.STRIP_LENGTHSCALE, region, seldom))
     for own, lengthscale, deviation, success in settings:
-        evidence, probability = naive_laplace(points[:, own], labels, x[own], lengthscale, deviation, success)
+        evidence, probability = naive_laplace(
+            points[:, own], labels, x[own], lengthscale, deviation, success
+        )
         if success == seldom:
             evidence += np.log(feasibility.MOSTLY_FAILING_ODDS)
         evidences.append(evidence)
@@ -70,7 +76,9 @@ def test_the_classifier_agrees_with_a_naive_transcription(seed):
     weights /= weights.sum()
     weights[weights < feasibility.LEAST_WEIGHT] = 0.0
     total = weights @ probabilities / weights.sum()
-    assert FeasibilityModel.fit(points, succeeded).probability(x[None, :])[0] == pytest.approx(total, abs=1e-7)
+    assert FeasibilityModel.fit(points, succeeded).probability(x[None, :])[0] == pytest.approx(
+        total, abs=1e-7
+    )
 
 
 def test_a_region_that_fails_is_learned():
@@ -99,7 +107,9 @@ def test_many_labels_are_thinned_and_points_are_predicted_in_parts(monkeypatch):
     x = np.linspace(0, 1, 50)[:, None]
     whole = FeasibilityModel.fit(points, succeeded).probability(x)
     monkeypatch.setattr(feasibility, "CHUNK", 7)
-    np.testing.assert_allclose(FeasibilityModel.fit(points, succeeded).probability(x), whole, rtol=1e-12)
+    np.testing.assert_allclose(
+        FeasibilityModel.fit(points, succeeded).probability(x), whole, rtol=1e-12
+    )
     monkeypatch.setattr(feasibility, "MAX_LABELS", 40)
     thinned = FeasibilityModel.fit(points, succeeded)
     assert len(thinned.members[0].points) == 40

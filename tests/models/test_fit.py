@@ -38,17 +38,21 @@ def hyper(model: Model) -> tuple[float, np.ndarray]:
     return model.kernel.k1.constant_value, np.atleast_1d(model.kernel.k2.length_scale)
 
 
-# -- enough data ----------------------------------------------------------------------------------------------------
+# -- enough data
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
 @pytest.mark.parametrize("seed", range(3))
 def test_length_scales_of_a_draw_from_a_known_process_are_recovered(name: str, seed: int) -> None:
-    """120 values: length-scales within a factor of 1.7, the variance (few independent patches) within 3.5. Seeded."""
+    """120 values: length-scales within a factor of 1.7, the variance (few independent patches)
+    within 3.5. Seeded."""
     extent = np.array([1000.0, 5.0])
     lengths = np.array([150.0, 2.0])
     variance = 40.0
-    points, values = draw(named_kernel(name, lengths, variance), 120, seed, noise=0.04, mean=300.0, extent=extent)
+    points, values = draw(
+        named_kernel(name, lengths, variance), 120, seed, noise=0.04, mean=300.0, extent=extent
+    )
     model = fit(Learned(name), points, values, 0.04, extent, None, seed)
     learned_variance, learned_lengths = hyper(model)
     assert np.abs(np.log(learned_lengths / lengths)).max() < np.log(1.7)
@@ -73,12 +77,14 @@ def test_a_column_that_does_not_matter_gets_a_long_length_scale() -> None:
     assert lengths[1] > 8 * lengths[0]
 
 
-# -- little data -------------------------------------------------------------------------------------------------------
+# -- little data
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learn_noise", [False, True])
 def test_five_points_do_not_give_an_absurd_fit(learn_noise: bool) -> None:
-    """Whatever the five values: length-scales from 3 % to 3 extents, and a variance within 20 of the values' own."""
+    """Whatever the five values: length-scales from 3 % to 3 extents, and a variance within 20 of
+    the values' own."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         points = rng.uniform(size=(5, 2)) * [1000, 5]
@@ -107,7 +113,12 @@ def in_bounds(model: Model, extent: Any, values: np.ndarray) -> bool:
 
 @pytest.mark.parametrize(
     "values",
-    [[3.0, 3.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 0.0, 1e9], [1e-12, 2e-12, 0.0, 1e-12, 3e-12], [0, 1, 2, 3, 4]],
+    [
+        [3.0, 3.0, 3.0, 3.0, 3.0],
+        [0.0, 0.0, 0.0, 0.0, 1e9],
+        [1e-12, 2e-12, 0.0, 1e-12, 3e-12],
+        [0, 1, 2, 3, 4],
+    ],
     ids=["constant", "outlier", "tiny", "a slope"],
 )
 def test_values_of_any_shape_and_size_are_fitted_within_the_bounds(values: list[float]) -> None:
@@ -133,7 +144,8 @@ def test_before_there_is_enough_to_fit_the_prior_has_the_spread_of_the_values() 
     np.testing.assert_allclose(lengths, [300.0, 1.5])
 
 
-# -- the likelihood ----------------------------------------------------------------------------------------------------
+# -- the likelihood
+# --------------------------------------------------------------------------------------------------
 
 
 def likelihood(name: str, learn_noise: bool, learn_mean: bool) -> tuple[Any, np.ndarray]:
@@ -153,7 +165,9 @@ def test_the_gradient_of_the_penalised_likelihood_is_that_of_finite_differences(
     name: str, learn_noise: bool, learn_mean: bool
 ) -> None:
     problem, theta = likelihood(name, learn_noise, learn_mean)
-    error = check_grad(lambda t: problem.loss(t)[0], lambda t: problem.loss(t)[1], theta, epsilon=1e-6)
+    error = check_grad(
+        lambda t: problem.loss(t)[0], lambda t: problem.loss(t)[1], theta, epsilon=1e-6
+    )
     assert error < 1e-4 * np.linalg.norm(problem.loss(theta)[1])
 
 
@@ -164,19 +178,26 @@ def test_without_the_priors_the_likelihood_is_scikit_learns(name: str) -> None:
     theirs = GaussianProcessRegressor(kernel, alpha=problem.known + fitting.JITTER, optimizer=None)
     theirs.fit(problem.points, problem.z)
     pull = (theta - problem.centre) / problem.width
-    assert problem.loss(theta)[0] - 0.5 * pull @ pull == pytest.approx(-theirs.log_marginal_likelihood(), rel=1e-10)
+    assert problem.loss(theta)[0] - 0.5 * pull @ pull == pytest.approx(
+        -theirs.log_marginal_likelihood(), rel=1e-10
+    )
 
 
 def test_with_many_data_the_likelihood_dominates_the_priors() -> None:
     points, values = draw(named_kernel("rbf", [0.2, 0.4], 1.0), 100, 0, noise=0.01)
     _, ours = hyper(fit(Learned("rbf"), points, values, 0.01, UNIT, 0.0, 0))
-    theirs = GaussianProcessRegressor(ConstantKernel(1.0) * RBF([0.3, 0.3]), alpha=0.01).fit(points, values)
+    theirs = GaussianProcessRegressor(ConstantKernel(1.0) * RBF([0.3, 0.3]), alpha=0.01).fit(
+        points, values
+    )
     np.testing.assert_allclose(ours, theirs.kernel_.k2.length_scale, rtol=0.1)
 
 
 def test_more_restarts_never_find_a_worse_fit() -> None:
     points, values = draw(named_kernel("matern32", [0.1, 0.5], 1.0), 12, 7, noise=0.01)
-    found = [fit(Learned(restarts=k), points, values, 0.01, UNIT, None, 1).log_likelihood for k in (1, 3, 6)]
+    found = [
+        fit(Learned(restarts=k), points, values, 0.01, UNIT, None, 1).log_likelihood
+        for k in (1, 3, 6)
+    ]
     assert found == sorted(found)
 
 
@@ -185,21 +206,28 @@ def test_the_constant_mean_is_that_of_generalised_least_squares() -> None:
     model = fit(Learned("rbf"), points, values, 0.1, UNIT, None, 0)
     inverse = np.linalg.inv(model.kernel(points) + 0.1 * np.eye(20))
     ones = np.ones(20)
-    assert model.mean == pytest.approx((ones @ inverse @ values) / (ones @ inverse @ ones), rel=1e-6)
+    assert model.mean == pytest.approx(
+        (ones @ inverse @ values) / (ones @ inverse @ ones), rel=1e-6
+    )
 
 
 def test_a_known_mean_is_kept_and_the_variance_is_about_it() -> None:
     points, values = draw(named_kernel("rbf", [0.3, 0.3], 1.0), 30, 2, mean=1000.0)
     model = fit(Learned("rbf"), points, values, 1e-4, UNIT, 0.0, 0)
     assert model.mean == 0.0
-    assert hyper(model)[0] > 1000.0**2 / 10  # the values are a thousand away from the mean that is claimed
+    assert (
+        hyper(model)[0] > 1000.0**2 / 10
+    )  # the values are a thousand away from the mean that is claimed
 
 
-# -- units -------------------------------------------------------------------------------------------------------------
+# -- units
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learn_noise", [False, True])
-def test_other_units_of_values_and_coordinates_give_the_same_fit_in_those_units(learn_noise: bool) -> None:
+def test_other_units_of_values_and_coordinates_give_the_same_fit_in_those_units(
+    learn_noise: bool,
+) -> None:
     points, values = draw(named_kernel("matern52", [0.2, 0.5], 1.0), 25, 4, noise=0.01)
     family = Learned(noise=learn_noise)
     factor = 50.0
@@ -215,7 +243,8 @@ def test_other_units_of_values_and_coordinates_give_the_same_fit_in_those_units(
         assert other.noise == pytest.approx(one.noise * factor**2, rel=1e-2)
 
 
-# -- before the study: another data set --------------------------------------------------------------------------------
+# -- before the study: another data set
+# --------------------------------------------------------------------------------
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 9))
 TRUE = named_kernel("rbf", [0.2, 0.5], 4.0)
@@ -230,7 +259,9 @@ def test_a_study_learns_its_model_from_another_data_set_and_takes_it_as_known() 
     frame = training()
     study = tv.Study(GRID, tv.Maximize(), kernel="rbf", noise=0.01)
     model = study.fit(frame)
-    expected = fit(Learned("rbf"), frame[["x", "y"]].to_numpy(), frame["v"].to_numpy(), 0.01, UNIT, None, 0)
+    expected = fit(
+        Learned("rbf"), frame[["x", "y"]].to_numpy(), frame["v"].to_numpy(), 0.01, UNIT, None, 0
+    )
     assert hyper(model)[0] == pytest.approx(hyper(expected)[0], rel=1e-6)
     np.testing.assert_allclose(hyper(model)[1], hyper(expected)[1], rtol=1e-6)
     np.testing.assert_allclose(study.result().mean, expected.mean)
@@ -242,7 +273,9 @@ def test_a_study_learns_its_model_from_another_data_set_and_takes_it_as_known() 
 def test_a_fitted_study_chooses_as_one_that_is_given_the_same_model() -> None:
     fitted = tv.Study(GRID, tv.LevelSet(20.5), kernel="rbf", noise=0.01, policy="truvar")
     model = fitted.fit(training())
-    given = tv.Study(GRID, tv.LevelSet(20.5), kernel=model.kernel, mean=model.mean, noise=0.01, policy="truvar")
+    given = tv.Study(
+        GRID, tv.LevelSet(20.5), kernel=model.kernel, mean=model.mean, noise=0.01, policy="truvar"
+    )
     for _ in range(5):
         mine = fitted.ask()
         theirs = given.ask()
@@ -262,7 +295,9 @@ def test_noise_that_is_not_given_is_learned_from_the_data_set() -> None:
 def test_the_column_of_the_values_can_be_named_and_the_data_may_be_a_file(tmp_path: Path) -> None:
     frame = training()
     frame.assign(other=0.0).to_csv(tmp_path / "training.csv", index=False)
-    from_file = tv.Study(GRID, tv.Maximize(), kernel="rbf", noise=0.01).fit(tmp_path / "training.csv", "v")
+    from_file = tv.Study(GRID, tv.Maximize(), kernel="rbf", noise=0.01).fit(
+        tmp_path / "training.csv", "v"
+    )
     from_frame = tv.Study(GRID, tv.Maximize(), kernel="rbf", noise=0.01).fit(frame)
     assert hyper(from_file)[0] == pytest.approx(hyper(from_frame)[0], rel=1e-6)
 
@@ -288,32 +323,48 @@ def test_fixed_hyperparameters_stay_fixed() -> None:
 
 @pytest.mark.parametrize("noise", [None, 0.01])
 @pytest.mark.parametrize("exponent", [-40, 30])
-def test_a_kernel_of_the_users_own_is_fitted_in_the_units_of_the_values(exponent: int, noise: float | None) -> None:
+def test_a_kernel_of_the_users_own_is_fitted_in_the_units_of_the_values(
+    exponent: int, noise: float | None
+) -> None:
     points, values = draw(TRUE, 40, 1)
     unit = 2.0**exponent
     kernel = ConstantKernel(1.0) * RBF([0.3, 0.3])
     one = fit_kernel(kernel, points, values, noise, None, 0)
-    other = fit_kernel(kernel, points, unit * values, None if noise is None else noise * unit**2, None, 0)
-    assert other.kernel.k1.constant_value / unit**2 == pytest.approx(one.kernel.k1.constant_value, rel=1e-3)
+    other = fit_kernel(
+        kernel, points, unit * values, None if noise is None else noise * unit**2, None, 0
+    )
+    assert other.kernel.k1.constant_value / unit**2 == pytest.approx(
+        one.kernel.k1.constant_value, rel=1e-3
+    )
     np.testing.assert_allclose(other.kernel.k2.length_scale, one.kernel.k2.length_scale, rtol=1e-3)
     assert other.mean / unit == pytest.approx(one.mean, rel=1e-3)
     assert other.log_likelihood == pytest.approx(one.log_likelihood - 40 * np.log(unit), rel=1e-5)
     if noise is None:
         assert other.noise is not None
         assert other.noise / unit**2 == pytest.approx(one.noise, rel=1e-3)
-    assert other.kernel.k1.constant_value_bounds == kernel.k1.constant_value_bounds  # as the user gave them
+    assert (
+        other.kernel.k1.constant_value_bounds == kernel.k1.constant_value_bounds
+    )  # as the user gave them
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e9])
 @pytest.mark.parametrize(
     "kernel",
-    [RBF([0.3, 0.3]), ConstantKernel(1.0, "fixed") * RBF([0.3, 0.3]), ConstantKernel(1.0, (0.1, 10)) * RBF(0.3)],
+    [
+        RBF([0.3, 0.3]),
+        ConstantKernel(1.0, "fixed") * RBF([0.3, 0.3]),
+        ConstantKernel(1.0, (0.1, 10)) * RBF(0.3),
+    ],
 )
-def test_a_kernel_whose_variance_the_values_cannot_have_is_refused(kernel: Kernel, unit: float) -> None:
+def test_a_kernel_whose_variance_the_values_cannot_have_is_refused(
+    kernel: Kernel, unit: float
+) -> None:
     points, values = draw(TRUE, 40, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-learn, about the bounds
-        with pytest.raises(InvalidModelError, match=r"within its bounds.*multiply it by ConstantKernel"):
+        with pytest.raises(
+            InvalidModelError, match=r"within its bounds.*multiply it by ConstantKernel"
+        ):
             fit_kernel(kernel, points, unit * values, None, None, 0)
 
 
@@ -321,14 +372,17 @@ def test_equal_values_are_fitted() -> None:
     points, _ = draw(TRUE, 10, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-learn, about the bounds
-        model = fit_kernel(ConstantKernel(1.0) * RBF([0.3, 0.3]), points, np.full(10, 3.0), 0.01, None, 0)
+        model = fit_kernel(
+            ConstantKernel(1.0) * RBF([0.3, 0.3]), points, np.full(10, 3.0), 0.01, None, 0
+        )
     assert model.mean == pytest.approx(3.0)
 
 
 def test_a_problem_file_names_its_training_data_relative_to_itself(tmp_path: Path) -> None:
     training().to_csv(tmp_path / "past.csv", index=False)
     (tmp_path / "p.toml").write_text(
-        "[domain]\ngrid = {x = [0, 1, 9], y = [0, 1, 9]}\n[goal]\nmaximize = true\n[noise]\nvariance = 0.01\n"
+        "[domain]\ngrid = {x = [0, 1, 9], y = [0, 1, 9]}\n[goal]\nmaximize = "
+        "true\n[noise]\nvariance = 0.01\n"
         '[model]\nkernel = "rbf"\ntraining = "past.csv"\nvalue = "v"\n'
     )
     study = tv.load_problem(tmp_path / "p.toml").study()
@@ -342,7 +396,8 @@ def hyper_of(study: tv.Study) -> list[float]:
     return [study.kernel.k1.constant_value, *study.kernel.k2.length_scale]
 
 
-# -- during the study --------------------------------------------------------------------------------------------------
+# -- during the study
+# --------------------------------------------------------------------------------------------------
 
 
 def wave(point: dict[str, float]) -> float:
@@ -352,7 +407,10 @@ def wave(point: dict[str, float]) -> float:
 @pytest.mark.parametrize("every", [2, 3, 5])
 def test_the_model_is_learned_again_every_so_many_values(every: int) -> None:
     study = tv.Study(
-        GRID, tv.Maximize(), kernel=tv.Learned("rbf", every=every, restarts=1, marginalise=False), noise=0.01
+        GRID,
+        tv.Maximize(),
+        kernel=tv.Learned("rbf", every=every, restarts=1, marginalise=False),
+        noise=0.01,
     )
     fitted: list[list[float]] = []
     rng = np.random.default_rng(0)
@@ -360,26 +418,40 @@ def test_the_model_is_learned_again_every_so_many_values(every: int) -> None:
         point = GRID.point(int(rng.integers(len(GRID))))
         study.tell(point, wave(point))
         fitted.append(hyper_of(study))
-    for t in range(every + 1, 12):  # t values; before the first fit the prior follows the spread of the values
+    for t in range(
+        every + 1, 12
+    ):  # t values; before the first fit the prior follows the spread of the values
         assert (fitted[t - 1] != fitted[t - 2]) == (t % every == 0)
 
 
 def test_the_model_learned_online_is_the_fit_to_the_measurements() -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=tv.Learned("rbf", every=4, marginalise=False), noise=0.01, seed=3)
+    study = tv.Study(
+        GRID,
+        tv.Maximize(),
+        kernel=tv.Learned("rbf", every=4, marginalise=False),
+        noise=0.01,
+        seed=3,
+    )
     study.run(wave, steps=8)
     measured = study.measurements
     points = measured[["x", "y"]].to_numpy(dtype=float)
     values = measured["value"].to_numpy()
     expected = fit(Learned("rbf", every=4), points, values, 0.01, UNIT, None, 3 + 8)
-    assert hyper_of(study) == pytest.approx([expected.kernel.k1.constant_value, *expected.kernel.k2.length_scale])
+    assert hyper_of(study) == pytest.approx(
+        [expected.kernel.k1.constant_value, *expected.kernel.k2.length_scale]
+    )
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.5)], ids=["optimum", "level set"])
 def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -> None:
-    """Three values that hardly differ make a narrow model, which decides points; three that do make it wide again."""
+    """Three values that hardly differ make a narrow model, which decides points; three that do
+    make it wide again."""
     domain = tv.Domain.grid(x=np.linspace(0, 1, 30))
     study = tv.Study(
-        domain, goal, kernel=tv.Learned("rbf", every=3, least=0, restarts=1, marginalise=False), noise=1e-6
+        domain,
+        goal,
+        kernel=tv.Learned("rbf", every=3, least=0, restarts=1, marginalise=False),
+        noise=1e-6,
     )
     sizes = []
     for x, y in ((0.0, 0.0), (0.5, 0.02), (1.0, 0.1), (0.25, 3.0), (0.75, -3.0), (0.6, 1.0)):
@@ -389,7 +461,9 @@ def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -
         if study.steps < 3:
             assert result.potential.all()  # no model yet, no claim
         elif goal.level_set:
-            np.testing.assert_array_equal(result.potential, (result.lower <= 0.5) & (result.upper >= 0.5))
+            np.testing.assert_array_equal(
+                result.potential, (result.lower <= 0.5) & (result.upper >= 0.5)
+            )
         else:
             np.testing.assert_array_equal(result.potential, result.upper >= result.lower.max())
     assert sizes[2] < 30
@@ -421,12 +495,18 @@ def test_the_bounds_before_the_first_fit_are_about_the_mean_that_is_reported() -
 def test_a_known_mean_stays_while_the_rest_is_learned() -> None:
     domain = tv.Domain.grid(x=np.linspace(0, 100, 11))
     study = tv.Study(
-        domain, tv.Maximize(), kernel=tv.Learned("rbf", restarts=1, marginalise=False), mean=-4.0, noise=0.01
+        domain,
+        tv.Maximize(),
+        kernel=tv.Learned("rbf", restarts=1, marginalise=False),
+        mean=-4.0,
+        noise=0.01,
     )
     data = np.array([[0.0, 10.0], [10.0, 11.0], [20.0, 9.0]])
     for x, y in data:
         study.tell({"x": x}, y)
-    reference = GaussianProcessRegressor(study.kernel, alpha=0.01, optimizer=None).fit(data[:, :1], data[:, 1] + 4)
+    reference = GaussianProcessRegressor(study.kernel, alpha=0.01, optimizer=None).fit(
+        data[:, :1], data[:, 1] + 4
+    )
     np.testing.assert_allclose(study.result().mean, reference.predict(domain.points) - 4, rtol=1e-6)
 
 
@@ -448,7 +528,9 @@ def test_training_data_of_unknown_noise_do_not_give_tiny_length_scales() -> None
     domain = tv.Domain.grid(x=np.linspace(0, 1, 20))
     scales = []
     for noise in (0.25, np.float32(0.25), np.full(20, 0.25), lambda x: np.full(len(x), 0.25)):
-        study = tv.Study(domain, tv.Maximize(), kernel=ConstantKernel(1.0) * RBF(0.5), mean=0.0, noise=noise)
+        study = tv.Study(
+            domain, tv.Maximize(), kernel=ConstantKernel(1.0) * RBF(0.5), mean=0.0, noise=noise
+        )
         scales.append(float(study.fit(frame).kernel.k2.length_scale))
     assert min(scales) > 0.1
     assert max(scales) < 1.0

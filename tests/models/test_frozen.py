@@ -20,7 +20,8 @@ DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 21))
 
 
 def fine_structure(t: int) -> Inflation:
-    """Return the inflation of doubled standard deviations where the noise of all of t observations is learned."""
+    """Return the inflation of doubled standard deviations where the noise of all of t
+    observations is learned."""
     return Inflation(sd_factor=2.0, learned_noise=np.ones(t, dtype=bool))
 
 
@@ -42,7 +43,9 @@ def naive_moments(rows: list[int], values: list[float], own: float = 0.0) -> tup
 
 
 @pytest.mark.parametrize("is_learned", [False, True])
-def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(is_learned: bool) -> None:
+def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(
+    is_learned: bool,
+) -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
     inflation = fine_structure(3) if is_learned else Inflation(sd_factor=2.0)
@@ -55,12 +58,16 @@ def test_a_cautious_member_has_the_same_mean_and_larger_standard_deviations(is_l
 def test_a_cautious_member_with_shorter_length_scales_is_the_posterior_with_them() -> None:
     rows = [2, 9, 15]
     values = [0.3, -1.0, 0.7]
-    mean, variance = member(rows, values).cautious(Inflation(lengthscale_factor=0.5)).predict(DOMAIN.points)
+    mean, variance = (
+        member(rows, values).cautious(Inflation(lengthscale_factor=0.5)).predict(DOMAIN.points)
+    )
     x = DOMAIN.points[:, 0]
     kernel = np.exp(-0.5 * ((x[:, None] - x) / (LENGTHSCALE / 2)) ** 2)
     inverse = np.linalg.inv(kernel[np.ix_(rows, rows)] + NOISE * np.eye(3))
     np.testing.assert_allclose(mean, kernel[:, rows] @ inverse @ np.array(values), atol=1e-9)
-    np.testing.assert_allclose(variance, np.diag(kernel - kernel[:, rows] @ inverse @ kernel[rows]), atol=1e-9)
+    np.testing.assert_allclose(
+        variance, np.diag(kernel - kernel[:, rows] @ inverse @ kernel[rows]), atol=1e-9
+    )
 
 
 def test_the_uncertainty_of_an_estimated_mean_is_larger_too() -> None:
@@ -90,7 +97,9 @@ def test_an_estimated_mean_is_that_of_the_observations_that_are_kept() -> None:
 def test_only_learned_noise_can_be_a_fine_structure() -> None:
     own = member([2, 9, 15], [0.3, -1.0, 0.7])
     assert own.cautious(Inflation(learned_noise=np.zeros(3, dtype=bool))).own_variance == 0.0
-    assert own.cautious(Inflation(learned_noise=np.array([False, True, False]))).own_variance == pytest.approx(NOISE)
+    assert own.cautious(
+        Inflation(learned_noise=np.array([False, True, False]))
+    ).own_variance == pytest.approx(NOISE)
 
 
 def test_repeats_whose_noise_is_given_say_nothing_about_learned_noise() -> None:
@@ -104,10 +113,14 @@ def test_repeats_whose_noise_is_given_say_nothing_about_learned_noise() -> None:
     assert own.cautious(Inflation(learned_noise=learned)).own_variance == pytest.approx(NOISE)
 
 
-def test_shorter_length_scales_of_a_kernel_that_is_not_stationary_leave_its_variances_consistent() -> None:
+def test_shorter_length_scales_of_a_kernel_that_is_not_stationary_leave_its_variances_consistent() -> (
+    None
+):
     study = tv.Study(DOMAIN, tv.Maximize(), kernel=DotProduct(1.0), mean=0.0, noise=NOISE)
     study.tell(DOMAIN.point(2), 0.3)
-    shorter = study._learner.surrogate.freeze().members[0].cautious(Inflation(lengthscale_factor=0.5))
+    shorter = (
+        study._learner.surrogate.freeze().members[0].cautious(Inflation(lengthscale_factor=0.5))
+    )
     kernel = shorter.covariance(DOMAIN.points, DOMAIN.points)
     np.testing.assert_allclose(shorter.prior_variance(DOMAIN.points), np.diag(kernel), atol=1e-12)
 
@@ -131,7 +144,9 @@ def test_observations_given_as_exact_are_not_left_out() -> None:
     cautious = member(rows, false).cautious(Inflation(sd_factor=2.0, exact=exact))
     assert DOMAIN.points[8, 0] in cautious.points[:, 0]
     assert DOMAIN.points[15, 0] not in cautious.points[:, 0]
-    everything = member(rows, false).cautious(Inflation(sd_factor=2.0, exact=np.ones(21, dtype=bool)))
+    everything = member(rows, false).cautious(
+        Inflation(sd_factor=2.0, exact=np.ones(21, dtype=bool))
+    )
     assert len(everything.points) == 21
 
 
@@ -157,7 +172,9 @@ def test_joint_draws_have_the_moments_of_a_member_with_a_fine_structure() -> Non
     mean, variance = fine.predict(DOMAIN.points)
     # Twenty-one points, 20,000 draws: six standard errors are exceeded in one of ten million runs.
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6 * np.sqrt(variance.max() / 20_000))
-    np.testing.assert_allclose(draws.var(axis=1), variance, atol=6 * variance.max() * np.sqrt(2 / 20_000))
+    np.testing.assert_allclose(
+        draws.var(axis=1), variance, atol=6 * variance.max() * np.sqrt(2 / 20_000)
+    )
 
 
 def test_a_point_that_is_drawn_twice_has_the_same_value_twice() -> None:
@@ -170,7 +187,8 @@ def test_a_point_that_is_drawn_twice_has_the_same_value_twice() -> None:
 
 @pytest.mark.parametrize("own_variance", [0.0, 0.05])
 def test_regression_on_given_points_is_that_of_the_joint_covariance(own_variance: float) -> None:
-    """The naive formula on the covariance of all points, the given ones with the blur on their variances."""
+    """The naive formula on the covariance of all points, the given ones with the blur on their
+    variances."""
     rows = [2, 9, 15]
     given = [4, 5, 18]
     x = DOMAIN.points[:, 0]
@@ -195,7 +213,8 @@ def test_values_that_are_known_have_no_weight_in_a_regression() -> None:
     np.testing.assert_allclose(variance, exact.predict(DOMAIN.points)[1], atol=1e-12)
 
 
-# -- the same on every processor ---------------------------------------------------------------------------------------
+# -- the same on every processor
+# ---------------------------------------------------------------------------------------
 
 
 def learned_posterior(lengthscales: list[float]) -> Ensemble:
@@ -211,7 +230,8 @@ def learned_posterior(lengthscales: list[float]) -> Ensemble:
 
 
 def test_the_last_digits_of_the_lengthscales_hardly_change_the_draws() -> None:
-    """Points of a grid are equally far from each other but for rounding, which must not choose the pivots."""
+    """Points of a grid are equally far from each other but for rounding, which must not choose
+    the pivots."""
     ensemble = learned_posterior([0.27, 0.31])
     nearly = learned_posterior([0.27 * (1 + 1e-9), 0.31 * (1 - 1e-9)])
     draws = ensemble.freeze().draw(ensemble.sites, 64, (0, 1))
@@ -219,11 +239,17 @@ def test_the_last_digits_of_the_lengthscales_hardly_change_the_draws() -> None:
     np.testing.assert_allclose(others, draws, atol=1e-5)
 
 
-def test_a_point_that_counts_as_certain_leaves_the_draws_at_the_others_alone(monkeypatch: Any) -> None:
-    study = tv.Study(DOMAIN, tv.Maximize(), kernel=Matern(LENGTHSCALE, nu=1.5), mean=0.0, noise=1e-6)
+def test_a_point_that_counts_as_certain_leaves_the_draws_at_the_others_alone(
+    monkeypatch: Any,
+) -> None:
+    study = tv.Study(
+        DOMAIN, tv.Maximize(), kernel=Matern(LENGTHSCALE, nu=1.5), mean=0.0, noise=1e-6
+    )
     study.tell(DOMAIN.point(4), 0.3)
     posterior = study._learner.surrogate.freeze()
     draws = posterior.draw(DOMAIN.points, 64, (0, 1))
-    monkeypatch.setattr("truvar.models.frozen.JITTER_SHARE", 1e-5)  # above the variance at the point that was measured
+    monkeypatch.setattr(
+        "truvar.models.frozen.JITTER_SHARE", 1e-5
+    )  # above the variance at the point that was measured
     others = posterior.draw(DOMAIN.points, 64, (0, 1))
     np.testing.assert_allclose(others, draws, atol=0.02)

@@ -1,11 +1,18 @@
-"""The posterior of the hyperparameters agrees with scikit-learn, with differences and with brute-force integration."""
+"""The posterior of the hyperparameters agrees with scikit-learn, with differences and with
+brute-force integration."""
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from truvar.models.hyperposterior import JITTER, HyperPrior, MarginalLikelihood, find_mode, sample_posterior
+from truvar.models.hyperposterior import (
+    JITTER,
+    HyperPrior,
+    MarginalLikelihood,
+    find_mode,
+    sample_posterior,
+)
 
 SMOOTHNESS = {0: RBF, 1: 0.5, 3: 1.5, 5: 2.5}
 
@@ -25,14 +32,18 @@ def test_the_likelihood_is_that_of_scikit_learn(smoothness: int) -> None:
     shape = RBF(scales) if smoothness == 0 else Matern(scales, nu=smoothness / 2)
     kernel = ConstantKernel(1.3**2) * (shape + ConstantKernel(9.0)) + WhiteKernel(0.02 + JITTER)
     reference = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(points, values)
-    found = MarginalLikelihood(points, values, smoothness).value(theta) - 0.5 * len(values) * np.log(2 * np.pi)
+    found = MarginalLikelihood(points, values, smoothness).value(theta) - 0.5 * len(
+        values
+    ) * np.log(2 * np.pi)
     assert found == pytest.approx(reference.log_marginal_likelihood_value_, rel=1e-8)
 
 
 @pytest.mark.parametrize("learn_power", [False, True])
 @pytest.mark.parametrize("known_noise", [False, True])
 @pytest.mark.parametrize("smoothness", [0, 1, 3, 5])
-def test_the_gradient_is_that_of_differences(smoothness: int, known_noise: bool, learn_power: bool) -> None:
+def test_the_gradient_is_that_of_differences(
+    smoothness: int, known_noise: bool, learn_power: bool
+) -> None:
     points, values = data(20, 3)
     rng = np.random.default_rng(1)
     noise = rng.uniform(0.01, 0.1, 20) if known_noise else None
@@ -43,7 +54,8 @@ def test_the_gradient_is_that_of_differences(smoothness: int, known_noise: bool,
     assert value == pytest.approx(likelihood.value(theta))
     step = 1e-5
     differences = [
-        (likelihood.value(theta + e) - likelihood.value(theta - e)) / (2 * step) for e in step * np.eye(len(theta))
+        (likelihood.value(theta + e) - likelihood.value(theta - e)) / (2 * step)
+        for e in step * np.eye(len(theta))
     ]
     np.testing.assert_allclose(gradient, differences, atol=1e-4)
 
@@ -54,7 +66,9 @@ def test_the_sample_has_the_moments_of_brute_force_integration() -> None:
     prior = HyperPrior.default(1, learn_noise=True, learn_power=False)
     mode = find_mode(likelihood, prior, [prior.mean])
     sample = sample_posterior(likelihood, prior, mode, members=64, proposals=256, rounds=3)
-    axes = [np.linspace(m - 3.5 * s, m + 3.5 * s, 24) for m, s in zip(prior.mean, prior.sd, strict=True)]
+    axes = [
+        np.linspace(m - 3.5 * s, m + 3.5 * s, 24) for m, s in zip(prior.mean, prior.sd, strict=True)
+    ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     log_density = np.array([likelihood.value(theta) + prior.log_density(theta) for theta in grid])
     weights = np.exp(log_density - log_density.max())
@@ -67,13 +81,17 @@ def test_the_sample_has_the_moments_of_brute_force_integration() -> None:
     assert (np.abs(sample.thetas.mean(axis=0) - mean) < 0.35 * sd).all()
 
 
-def test_the_mode_is_at_least_as_good_as_its_starts_and_the_same_data_give_the_same_sample() -> None:
+def test_the_mode_is_at_least_as_good_as_its_starts_and_the_same_data_give_the_same_sample() -> (
+    None
+):
     points, values = data(25, 2)
     likelihood = MarginalLikelihood(points, values, 5, learn_power=True)
     prior = HyperPrior.default(2, learn_noise=True, learn_power=True)
     start = prior.mean + 0.5 * prior.sd
     mode = find_mode(likelihood, prior, [prior.mean, start])
-    density = [likelihood.value(theta) + prior.log_density(theta) for theta in (mode, prior.mean, start)]
+    density = [
+        likelihood.value(theta) + prior.log_density(theta) for theta in (mode, prior.mean, start)
+    ]
     assert density[0] == max(density)
     one, other = (sample_posterior(likelihood, prior, mode, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.thetas, other.thetas)

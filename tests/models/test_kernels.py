@@ -50,7 +50,9 @@ def deferred(kernel: Any) -> Any:
 def test_a_stored_kernel_that_has_a_name_gives_the_same_bits_as_scikit_learns(kernel):
     read = deferred(kernel)
     assert isinstance(read, NamedKernel)
-    assert np.array_equal(covariance_function(read)(POINTS, POINTS), covariance_function(kernel)(POINTS, POINTS))
+    assert np.array_equal(
+        covariance_function(read)(POINTS, POINTS), covariance_function(kernel)(POINTS, POINTS)
+    )
     assert np.array_equal(read.diag(POINTS), kernel.diag(POINTS))
     assert prior_scale(read, POINTS) == prior_scale(kernel, POINTS)
     one = stationary_form(read)
@@ -89,7 +91,9 @@ def test_a_named_kernel_that_does_not_fit_the_domain_is_refused_as_scikit_learns
 def test_a_study_with_a_named_kernel_does_not_import_scikit_learn(tmp_path):
     store = f"sqlite:///{tmp_path / 'study.db'}"
     domain = tv.Domain.grid(x=np.linspace(0, 1, 5))
-    tv.Study(domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, store=store, name="study")
+    tv.Study(
+        domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, store=store, name="study"
+    )
     code = (
         "import sys, truvar as tv\n"
         f"study = tv.load({store!r}, 'study')\n"

@@ -22,7 +22,9 @@ def data(points: np.ndarray, values: np.ndarray, noise: np.ndarray | None = None
     return FitData(points, values, noise, np.ones(d), np.full(d, 0.01))
 
 
-def fitted(points: np.ndarray, values: np.ndarray, noise: np.ndarray | None = None) -> EnsembleModel:
+def fitted(
+    points: np.ndarray, values: np.ndarray, noise: np.ndarray | None = None
+) -> EnsembleModel:
     return fit_ensemble("matern52", data(points, values, noise), None, 0)
 
 
@@ -32,7 +34,8 @@ def growing(points: np.ndarray, seed: int) -> np.ndarray:
     return np.sin(5 * x) + 0.01 * 60**x * np.random.default_rng(seed).standard_normal(len(x))
 
 
-# -- repeated measurements ---------------------------------------------------------------------------------------------
+# -- repeated measurements
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -60,12 +63,15 @@ def test_exact_values_around_an_optimum_have_hardly_any_noise() -> None:
     model = fit_ensemble("matern52", optimum, None, 0)
     assert model.mode_noise is not None
     assert model.mode_noise < np.exp(-13) * exact.var()
-    noisy = fit_ensemble("matern52", replace(optimum, values=exact + 0.03 * rng.standard_normal(60)), None, 0)
+    noisy = fit_ensemble(
+        "matern52", replace(optimum, values=exact + 0.03 * rng.standard_normal(60)), None, 0
+    )
     assert noisy.mode_noise is not None
     assert 0.5 < noisy.mode_noise / 0.03**2 < 2
 
 
-# -- noise that is told ------------------------------------------------------------------------------------------------
+# -- noise that is told
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_told_noise_is_not_mistaken_for_that_of_the_others() -> None:
@@ -98,7 +104,8 @@ def test_a_study_weighs_values_by_the_noise_they_were_told_with() -> None:
     assert (restored.result().mean == result.mean).all()
 
 
-# -- noise that differs from place to place ----------------------------------------------------------------------------
+# -- noise that differs from place to place
+# ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -119,7 +126,8 @@ def test_equal_noise_is_taken_for_equal(seed: int) -> None:
 
 
 def test_the_statistic_is_chi_squared_where_the_noise_is_equal() -> None:
-    """The 95 % quantile is exceeded in 5 % of the draws; by more than 9 % of 300 with a probability of 0.1 %."""
+    """The 95 % quantile is exceeded in 5 % of the draws; by more than 9 % of 300 with a
+    probability of 0.1 %."""
     rng = np.random.default_rng(0)
     points = rng.random((50, 2))
     theta = np.array([np.log(0.3), np.log(0.3), 0.0, np.log(0.05)])
@@ -128,7 +136,9 @@ def test_the_statistic_is_chi_squared_where_the_noise_is_equal() -> None:
     assert found is not None
     lower, _ = found
     statistics = [
-        MarginalLikelihood(points, lower @ rng.standard_normal(50), 5, constant=0.0).slope_statistic(theta)
+        MarginalLikelihood(
+            points, lower @ rng.standard_normal(50), 5, constant=0.0
+        ).slope_statistic(theta)
         for _ in range(300)
     ]
     assert 0.02 < np.mean(np.array(statistics) > 5.99) < 0.09
@@ -141,11 +151,15 @@ def test_gradients_with_slopes_and_known_noise_are_those_of_the_value() -> None:
     noise = np.where(np.arange(12) < 5, 0.3, np.nan)
     theta = np.array([-0.5, 0.2, 0.1, -2.0, 1.5, -0.7])
     slopes = MarginalLikelihood(points, values, 5, noise, learn_slopes=True)
-    power = MarginalLikelihood(points, values, 5, noise, learn_power=True, relative=rng.random(12) + 0.5)
+    power = MarginalLikelihood(
+        points, values, 5, noise, learn_power=True, relative=rng.random(12) + 0.5
+    )
     for likelihood, at in ((slopes, theta), (power, np.array([-0.5, 0.2, 0.1, -2.0, 0.6]))):
         value, gradient = likelihood.value_and_gradient(at)
         assert value == pytest.approx(likelihood.value(at))
-        np.testing.assert_allclose(gradient, approx_fprime(at, likelihood.value, 1e-6), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            gradient, approx_fprime(at, likelihood.value, 1e-6), rtol=1e-3, atol=1e-4
+        )
     assert len(HyperPrior.default(2, True, False, learn_slopes=True).mean) == len(theta)
 
 
@@ -161,7 +175,9 @@ def test_members_are_conditioned_with_the_noise_of_each_point() -> None:
         constant = 9.0 * model.signal[row]
         covariance = kernel(LINE, LINE) + constant
         weights = np.linalg.solve(covariance + np.diag(told[row - 1]), covariance)
-        mean = model.transform.shift + weights.T @ (model.transform.forward(values) - model.transform.shift)
+        mean = model.transform.shift + weights.T @ (
+            model.transform.forward(values) - model.transform.shift
+        )
         np.testing.assert_allclose(ensemble.means[j], mean, rtol=1e-6, atol=1e-8)
 
 

@@ -1,4 +1,5 @@
-"""The learned model of several tasks: likelihood, prior, fit, averaged posterior, and studies that use it."""
+"""The learned model of several tasks: likelihood, prior, fit, averaged posterior, and studies
+that use it."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,8 @@ LINE = tv.Domain.grid(x=np.linspace(0, 1, 41))
 KNOWN = ConstantKernel(2.0) * RBF([0.3, 0.5])
 PAIR = tv.Tasks(names=["yield", "assay"], cost=[10.0, 1.0])
 
-# -- the likelihood ----------------------------------------------------------------------------------------------------
+# -- the likelihood
+# --------------------------------------------------------------------------------------------------
 
 CASES = [
     (count, kernel, covariance, noise)
@@ -78,7 +80,8 @@ def task_data(count: int, kernel: str, covariance: str, noise: str, t: int = 15)
 def naive_parts(
     data: TaskData, theta: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
-    """Return B, the constants' variances, the correlation function and the noise of each task, read off theta."""
+    """Return B, the constants' variances, the correlation function and the noise of each task,
+    read off theta."""
     theta = list(theta)
     count = data.count
     lengths = [np.exp(theta.pop(0)) for _ in range(2)] if data.family is not None else []
@@ -115,7 +118,9 @@ def naive_parts(
     return B, constants, between_points, np.exp(theta)
 
 
-def naive_log_likelihood(data: TaskData, theta: np.ndarray, shifts: np.ndarray, scales: np.ndarray) -> float:
+def naive_log_likelihood(
+    data: TaskData, theta: np.ndarray, shifts: np.ndarray, scales: np.ndarray
+) -> float:
     """Return log p(u given theta) up to a constant, one entry of the covariance after the other."""
     B, constants, between_points, noise = naive_parts(data, theta, scales)
     t = len(data.values)
@@ -161,11 +166,14 @@ def test_the_mode_is_a_maximum_of_the_posterior() -> None:
     data = task_data(2, "learned", "learned", "learned", t=24)
     model = fit_tasks(data, None, 0)
     again = fit_tasks(data, model, 0)
-    assert again.log_posterior == pytest.approx(model.log_posterior, abs=1e-3)  # a warm start finds nothing better
+    assert again.log_posterior == pytest.approx(
+        model.log_posterior, abs=1e-3
+    )  # a warm start finds nothing better
     assert again.log_posterior >= model.log_posterior - 1e-6
 
 
-# -- correlation matrices ----------------------------------------------------------------------------------------------
+# -- correlation matrices
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
@@ -194,7 +202,8 @@ def test_units_are_powers_of_two() -> None:
     assert power_of_two(np.array([1.0, 3.0, 1e-6])).tolist() == [1.0, 4.0, 2.0**-20]
 
 
-# -- the averaged posterior --------------------------------------------------------------------------------------------
+# -- the averaged posterior
+# --------------------------------------------------------------------------------------------
 
 
 def a_model(known_kernel: bool = False, members: int = 3) -> TaskModel:
@@ -202,7 +211,9 @@ def a_model(known_kernel: bool = False, members: int = 3) -> TaskModel:
     factors = rng.normal(size=(members + 1, 2, 2))
     lengthscales = rng.uniform(0.2, 1.0, (members + 1, 2))
     family = (
-        {"family": None, "lengthscales": None} if known_kernel else {"family": "matern52", "lengthscales": lengthscales}
+        {"family": None, "lengthscales": None}
+        if known_kernel
+        else {"family": "matern52", "lengthscales": lengthscales}
     )
     return TaskModel(
         **family,
@@ -220,13 +231,16 @@ def observations(t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points with their tasks, and values in the user's units."""
     rng = np.random.default_rng(2)
     points = np.column_stack([rng.random((t, 2)), np.arange(t) % 2])
-    return points, np.where(points[:, 2] == 0, np.sin(6 * points[:, 0]), 300 + 40 * np.cos(points[:, 1]))
+    return points, np.where(
+        points[:, 2] == 0, np.sin(6 * points[:, 0]), 300 + 40 * np.cos(points[:, 1])
+    )
 
 
 def naive_moments(
     model: TaskModel, kernel: Any, points: np.ndarray, y: np.ndarray, at: np.ndarray, row: int
 ) -> tuple[list[float], list[float]]:
-    """Return mean and variance of a member at points of any task, in the user's units, entry by entry."""
+    """Return mean and variance of a member at points of any task, in the user's units, entry by
+    entry."""
 
     def covariance(p: np.ndarray, q: np.ndarray) -> float:
         i = int(p[2])
@@ -251,7 +265,9 @@ def naive_moments(
 
 
 @pytest.mark.parametrize("known_kernel", [False, True])
-def test_the_mixture_has_the_moments_of_its_members_by_the_naive_formulas(known_kernel: bool) -> None:
+def test_the_mixture_has_the_moments_of_its_members_by_the_naive_formulas(
+    known_kernel: bool,
+) -> None:
     model = a_model(known_kernel)
     points, y = observations(14)
     sites = np.column_stack([np.random.default_rng(1).random((9, 2)), np.zeros(9)])
@@ -284,7 +300,9 @@ class Coregionalised(Kernel):
     def hyperparameters(self) -> list[Hyperparameter]:
         return []
 
-    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None, eval_gradient: bool = False) -> np.ndarray:
+    def __call__(
+        self, X: np.ndarray, Y: np.ndarray | None = None, eval_gradient: bool = False
+    ) -> np.ndarray:
         Y = X if Y is None else Y
         between = np.asarray(self.covariance)[X[:, -1].astype(int)][:, Y[:, -1].astype(int)]
         return between * self.base(X[:, :-1], Y[:, :-1])
@@ -303,7 +321,9 @@ def test_the_most_probable_model_is_that_of_scikit_learn_with_the_same_kernel() 
         row = int(rng.integers(41))
         task = PAIR.names[i % 2]
         value = np.sin(5 * LINE.points[row, 0])
-        study.tell(LINE.point(row), value if i % 2 == 0 else 1000 + 200 * value + rng.normal(), task=task)
+        study.tell(
+            LINE.point(row), value if i % 2 == 0 else 1000 + 200 * value + rng.normal(), task=task
+        )
     tasks = study.learned_tasks
     assert tasks is not None
     records = study.measurement_records()
@@ -311,7 +331,9 @@ def test_the_most_probable_model_is_that_of_scikit_learn_with_the_same_kernel() 
     X = np.column_stack([[record.point["x"] for record in records], index])
     means = np.array(tasks.mean)
     regressor = GaussianProcessRegressor(
-        Coregionalised(study.kernel, tasks.covariance), alpha=np.array(tasks.noise)[index], optimizer=None
+        Coregionalised(study.kernel, tasks.covariance),
+        alpha=np.array(tasks.noise)[index],
+        optimizer=None,
     )
     regressor.fit(X, np.array([record.value for record in records]) - means[index])
     expected, sd = regressor.predict(np.column_stack([LINE.points, np.zeros(41)]), return_std=True)
@@ -321,12 +343,18 @@ def test_the_most_probable_model_is_that_of_scikit_learn_with_the_same_kernel() 
 
 
 def test_the_model_of_a_fixed_covariance_is_that_of_botorch() -> None:
-    torch = pytest.importorskip("torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
-    gpytorch = pytest.importorskip("gpytorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'")
+    torch = pytest.importorskip(
+        "torch", reason="needs botorch, which is large: pip install 'truvar[botorch]'"
+    )
+    gpytorch = pytest.importorskip(
+        "gpytorch", reason="needs botorch, which is large: pip install 'truvar[botorch]'"
+    )
     models = pytest.importorskip(
         "botorch.models", reason="needs botorch, which is large: pip install 'truvar[botorch]'"
     )
-    model = replace(a_model(), known_means=np.array([True, True]), shifts=np.zeros(2), units=np.ones(2))
+    model = replace(
+        a_model(), known_means=np.array([True, True]), shifts=np.zeros(2), units=np.ones(2)
+    )
     points, y = observations(14)
     tasks = points[:, 2].astype(int)
     y = y - np.array([0.0, 300.0])[tasks]
@@ -343,13 +371,19 @@ def test_the_model_of_a_fixed_covariance_is_that_of_botorch() -> None:
     within.lengthscale = torch.tensor(model.lengthscales[1])
     between = gpytorch.kernels.IndexKernel(num_tasks=2, rank=2, active_dims=[2]).double()
     between.covar_factor.data = torch.tensor(np.linalg.cholesky(model.covariance[1]))
-    between.raw_var.data = torch.full((2,), -60.0, dtype=torch.float64)  # no variance beyond that of the factor
+    between.raw_var.data = torch.full(
+        (2,), -60.0, dtype=torch.float64
+    )  # no variance beyond that of the factor
     peer.covar_module = within * between  # instead of its own, which scales the covariance
     posterior = peer.posterior(torch.tensor(sites[:, :2]), output_indices=[0])
     ensemble = TaskEnsemble(model, sites, None, 14)
     ensemble.condition(points, y, np.zeros(14), np.ones(14, bool))
-    np.testing.assert_allclose(ensemble.means[0], posterior.mean.detach().numpy().ravel(), rtol=1e-5)
-    np.testing.assert_allclose(ensemble.variances[0], posterior.variance.detach().numpy().ravel(), rtol=1e-4)
+    np.testing.assert_allclose(
+        ensemble.means[0], posterior.mean.detach().numpy().ravel(), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        ensemble.variances[0], posterior.variance.detach().numpy().ravel(), rtol=1e-4
+    )
 
 
 def test_a_fitted_model_survives_storage_to_the_last_bit() -> None:
@@ -357,17 +391,27 @@ def test_a_fitted_model_survives_storage_to_the_last_bit() -> None:
         fitted = fit_tasks(task_data(2, kernel, covariance, "learned"), None, 0)
         restored = deserialize(serialize(fitted))
         assert isinstance(restored, TaskModel)
-        for name in ("lengthscales", "covariance", "noise", "shifts", "known_means", "means", "units"):
+        for name in (
+            "lengthscales",
+            "covariance",
+            "noise",
+            "shifts",
+            "known_means",
+            "means",
+            "units",
+        ):
             assert np.array_equal(getattr(restored, name), getattr(fitted, name)), name
         assert (restored.transform, restored.outliers) == (fitted.transform, fitted.outliers)
         assert restored.log_posterior == fitted.log_posterior
 
 
-# -- recovery ----------------------------------------------------------------------------------------------------------
+# -- recovery
+# --------------------------------------------------------------------------------------------------
 
 
 def drawn(correlation: float, seed: int, t: int = 100) -> TaskData:
-    """Return values of two tasks at different points, the second in another unit, with noise of 0.1 of each."""
+    """Return values of two tasks at different points, the second in another unit, with noise of
+    0.1 of each."""
     rng = np.random.default_rng(seed)
     points = rng.random((t, 1))
     tasks = np.arange(t) % 2
@@ -432,7 +476,12 @@ def test_gross_errors_are_found_in_each_task_by_itself() -> None:
     noise = np.full(20, np.nan)
 
     def outliers() -> tuple[int, ...]:
-        own = {"points": np.zeros((20, 2)), "tasks": np.repeat([0, 1], 10), "values": values.copy(), "noise": noise}
+        own = {
+            "points": np.zeros((20, 2)),
+            "tasks": np.repeat([0, 1], 10),
+            "values": values.copy(),
+            "noise": noise,
+        }
         return task_outliers(replace(task_data(2, "learned", "learned", "learned"), **own))
 
     assert outliers() == ()

@@ -1,4 +1,5 @@
-"""A mean function is the same as subtracting it from the values and adding it to the predictions."""
+"""A mean function is the same as subtracting it from the values and adding it to the
+predictions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
-from truvar.exceptions import InvalidModelError, OutlierWarning, PointNotInDomainError, SerializationError
+from truvar.exceptions import (
+    InvalidModelError,
+    OutlierWarning,
+    PointNotInDomainError,
+    SerializationError,
+)
 from truvar.models.diagnostics import check_model
 
 KERNEL = ConstantKernel(2.0) * Matern([0.3, 0.5], nu=2.5)
@@ -30,7 +36,9 @@ def gentle(points: np.ndarray) -> np.ndarray:
 def scattered() -> tv.Domain:
     rng = np.random.default_rng(3)
     points = rng.random((40, 2)) * [1, 2]
-    return tv.Domain.table(pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "depth": slope(points)}), ["x", "y"])
+    return tv.Domain.table(
+        pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "depth": slope(points)}), ["x", "y"]
+    )
 
 
 TABLE = scattered()
@@ -58,7 +66,9 @@ def rows_to_measure(domain: tv.Domain, count: int = 14) -> np.ndarray:
     return np.random.default_rng(1).permutation(len(domain))[:count]
 
 
-def told(domain: tv.Domain, mean: Any, values: Callable[[np.ndarray], float], goal: Any, **options: Any) -> tv.Study:
+def told(
+    domain: tv.Domain, mean: Any, values: Callable[[np.ndarray], float], goal: Any, **options: Any
+) -> tv.Study:
     study = tv.Study(domain, goal, mean=mean, **options)
     for row in rows_to_measure(domain):
         study.tell(domain.point(row), values(domain.points[row]))
@@ -69,7 +79,10 @@ def told(domain: tv.Domain, mean: Any, values: Callable[[np.ndarray], float], go
     ("case", "model"),
     [
         *((case, "known") for case in CASES),
-        *((case, "learned") for case in ("function on a grid", "column of a table", "function in a box")),
+        *(
+            (case, "learned")
+            for case in ("function on a grid", "column of a table", "function in a box")
+        ),
         ("column of a table", "learned, noise known"),
         ("column of a table", "single best"),
     ],
@@ -105,7 +118,9 @@ def test_a_function_predicts_between_the_points_of_the_domain(model: str) -> Non
         return residual(x) + float(slope(x[None, :])[0])
 
     own = told(GRID, slope, values, tv.Maximize(), **MODELS[model])
-    by_hand = told(GRID, 0.0 if model == "known" else None, residual, tv.Maximize(), **MODELS[model])
+    by_hand = told(
+        GRID, 0.0 if model == "known" else None, residual, tv.Maximize(), **MODELS[model]
+    )
     own.tell({"x": 0.51, "y": 0.33}, values(np.array([0.51, 0.33])))
     by_hand.tell({"x": 0.51, "y": 0.33}, residual(np.array([0.51, 0.33])))
     means, sds = own.predict(between)
@@ -115,7 +130,13 @@ def test_a_function_predicts_between_the_points_of_the_domain(model: str) -> Non
 
 
 def test_leave_one_out_scores_do_not_depend_on_the_mean_function() -> None:
-    own = told(TABLE, "depth", lambda x: residual(x) + float(slope(x[None, :])[0]), tv.Maximize(), **MODELS["known"])
+    own = told(
+        TABLE,
+        "depth",
+        lambda x: residual(x) + float(slope(x[None, :])[0]),
+        tv.Maximize(),
+        **MODELS["known"],
+    )
     by_hand = told(TABLE, 0.0, residual, tv.Maximize(), **MODELS["known"])
     checks = [check_model(study._learner.posterior, range(14)) for study in (own, by_hand)]
     np.testing.assert_allclose(checks[0].z_scores, checks[1].z_scores, rtol=0, atol=1e-9)
@@ -132,7 +153,9 @@ def test_tasks_share_the_mean_function() -> None:
         x = TABLE.points[row]
         own.tell(TABLE.point(row), residual(x) + float(slope(x[None, :])[0]), task=task)
         by_hand.tell(TABLE.point(row), residual(x), task=task)
-    np.testing.assert_allclose(own.result().mean, by_hand.result().mean + slope(TABLE.points), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        own.result().mean, by_hand.result().mean + slope(TABLE.points), rtol=0, atol=1e-9
+    )
     assert own.ask().task in tasks.names
 
 
@@ -142,7 +165,9 @@ def test_a_threshold_stays_in_the_units_of_the_values(model: str) -> None:
         return residual(x) + float(slope(x[None, :])[0])
 
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
-    own = told(TABLE, "depth", values, tv.LevelSet(35.0, monotone=False), policy=policy, **MODELS[model])
+    own = told(
+        TABLE, "depth", values, tv.LevelSet(35.0, monotone=False), policy=policy, **MODELS[model]
+    )
     result = own.result()
     assert result.above.any()
     assert result.below.any()
@@ -152,8 +177,12 @@ def test_a_threshold_stays_in_the_units_of_the_values(model: str) -> None:
     assert (truth[result.above] > 35.0).all()
     assert (truth[result.below] < 35.0).all()
     if model == "known":
-        by_hand = told(TABLE, 0.0, residual, tv.LevelSet(0.3, monotone=False), policy=policy, **MODELS[model]).result()
-        np.testing.assert_allclose(result.lower, by_hand.lower + slope(TABLE.points), rtol=0, atol=1e-9)
+        by_hand = told(
+            TABLE, 0.0, residual, tv.LevelSet(0.3, monotone=False), policy=policy, **MODELS[model]
+        ).result()
+        np.testing.assert_allclose(
+            result.lower, by_hand.lower + slope(TABLE.points), rtol=0, atol=1e-9
+        )
 
 
 def test_flat_deviations_far_from_the_threshold_stay_uncertain() -> None:
@@ -201,7 +230,9 @@ def test_a_model_fitted_to_another_table_describes_the_deviations() -> None:
 @pytest.mark.parametrize("model", ["known", "learned"])
 def test_values_on_the_domain_serve_only_its_points(mean: Any, model: str) -> None:
     study = told(TABLE, mean, lambda x: float(slope(x[None, :])[0]), tv.Maximize(), **MODELS[model])
-    with pytest.raises(PointNotInDomainError, match=r"points of the domain only, got .* function of the points"):
+    with pytest.raises(
+        PointNotInDomainError, match=r"points of the domain only, got .* function of the points"
+    ):
         study.predict([[0.5, 0.5]])
 
 
@@ -212,7 +243,9 @@ def test_a_value_between_the_points_needs_a_function(model: str) -> None:
     study.tell(suggestion, 3.0)
     pending = study.ask()
     before = study.result().mean
-    with pytest.raises(PointNotInDomainError, match="an array with values at the points of the domain only"):
+    with pytest.raises(
+        PointNotInDomainError, match="an array with values at the points of the domain only"
+    ):
         study.tell({"x": 0.51, "y": 0.33}, 1.0)
     assert study.steps == 1
     assert study.pending == [pending]
@@ -242,13 +275,17 @@ def test_a_function_on_a_finite_domain_is_stored_as_its_values(model: str, tmp_p
 
 def test_a_function_in_a_box_cannot_be_stored(tmp_path: Path) -> None:
     with pytest.raises(SerializationError, match="mean cannot be stored"):
-        tv.Study(BOX, tv.Maximize(), mean=slope, store=f"sqlite:///{tmp_path / 'mean.db'}", name="sea")
+        tv.Study(
+            BOX, tv.Maximize(), mean=slope, store=f"sqlite:///{tmp_path / 'mean.db'}", name="sea"
+        )
 
 
 def test_the_power_of_the_values_is_not_learned() -> None:
     plain = told(TABLE, None, lambda x: float(np.exp(residual(x))), tv.Maximize())
     assert not plain._learner.surrogate.transform.is_identity
-    study = told(TABLE, "depth", lambda x: float(np.exp(residual(x)) + slope(x[None, :])[0]), tv.Maximize())
+    study = told(
+        TABLE, "depth", lambda x: float(np.exp(residual(x)) + slope(x[None, :])[0]), tv.Maximize()
+    )
     assert study._learner.surrogate.transform.is_identity
 
 

@@ -18,7 +18,9 @@ GRID = tv.Domain.grid(x=np.linspace(0, 1, 12), y=np.linspace(0, 2, 9))
 MEDIAN = float(np.exp(-6.0))
 
 
-def drawn(count: int, noise: float, seed: int, mean: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def drawn(
+    count: int, noise: float, seed: int, mean: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return points, values with that noise variance, and the prior covariance."""
     rng = np.random.default_rng(seed)
     points = rng.random((count, 2)) * [1, 2]
@@ -36,7 +38,11 @@ def naive_log_posterior(
     inverse = np.linalg.inv(total)
     ones = np.ones(len(y))
     r = y - (ones @ inverse @ y) / (ones @ inverse @ ones) if estimate_mean else y
-    return float(-0.5 * r @ inverse @ r - 0.5 * np.linalg.slogdet(total)[1] - 0.5 * ((theta + 6.0) / 1.5) ** 2)
+    return float(
+        -0.5 * r @ inverse @ r
+        - 0.5 * np.linalg.slogdet(total)[1]
+        - 0.5 * ((theta + 6.0) / 1.5) ** 2
+    )
 
 
 def mixed(count: int, share: int) -> np.ndarray:
@@ -49,8 +55,12 @@ def mixed(count: int, share: int) -> np.ndarray:
 
 @pytest.mark.parametrize("estimate_mean", [False, True])
 @pytest.mark.parametrize("share", [0, 3])
-@pytest.mark.parametrize(("count", "noise"), [(2, 0.1), (7, 1e-4), (25, 0.05), (25, 20.0), (60, 0.8)])
-def test_the_mode_is_that_of_brute_force(count: int, noise: float, share: int, estimate_mean: bool) -> None:
+@pytest.mark.parametrize(
+    ("count", "noise"), [(2, 0.1), (7, 1e-4), (25, 0.05), (25, 20.0), (60, 0.8)]
+)
+def test_the_mode_is_that_of_brute_force(
+    count: int, noise: float, share: int, estimate_mean: bool
+) -> None:
     _, y, covariance = drawn(count, noise, seed=count)
     known = mixed(count, share)
     fitted = fit_noise(covariance, y, known, prior_variance=VARIANCE, estimate_mean=estimate_mean)
@@ -66,34 +76,47 @@ def test_the_likelihood_is_the_naive_one_up_to_a_constant(estimate_mean: bool) -
     _, y, covariance = drawn(20, 0.1, seed=3, mean=4.0)
     known = mixed(20, 4)
     thetas = np.linspace(-10, 3, 7)
-    ours = NoiseLikelihood(covariance, y, known, VARIANCE, estimate_mean)(thetas) - 0.5 * ((thetas + 6.0) / 1.5) ** 2
-    naive = np.array([naive_log_posterior(theta, covariance, y, known, estimate_mean) for theta in thetas])
+    ours = (
+        NoiseLikelihood(covariance, y, known, VARIANCE, estimate_mean)(thetas)
+        - 0.5 * ((thetas + 6.0) / 1.5) ** 2
+    )
+    naive = np.array(
+        [naive_log_posterior(theta, covariance, y, known, estimate_mean) for theta in thetas]
+    )
     np.testing.assert_allclose(ours - ours[0], naive - naive[0], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.3])
-def test_without_the_prior_it_is_the_fit_of_scikit_learn(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_prior_it_is_the_fit_of_scikit_learn(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("truvar.models.noise.LOG_NOISE_SD", 1e9)
     points, y, covariance = drawn(80, noise, seed=11)
     fixed = ConstantKernel(2.5, "fixed") * Matern([0.3, 0.5], "fixed", nu=2.5)
-    peer = GaussianProcessRegressor(fixed + WhiteKernel(0.1, (1e-6, 1e2)), alpha=0.0, n_restarts_optimizer=2)
+    peer = GaussianProcessRegressor(
+        fixed + WhiteKernel(0.1, (1e-6, 1e2)), alpha=0.0, n_restarts_optimizer=2
+    )
     expected = peer.fit(points, y).kernel_.k2.noise_level
     fitted = fit_noise(covariance, y, mixed(80, 0), prior_variance=VARIANCE, estimate_mean=False)
     assert fitted.variance == pytest.approx(expected, rel=1e-3)
 
 
 def test_much_data_find_the_noise() -> None:
-    # The standard deviation of log(estimate / truth) is at least sqrt(2 / 200) = 0.1, that of its mean a fifth of it.
+    # The standard deviation of log(estimate / truth) is at least sqrt(2 / 200) = 0.1, that of its
+    # mean a fifth of it.
     errors = []
     for seed in range(20):
         _, y, covariance = drawn(200, 0.2, seed)
-        fitted = fit_noise(covariance, y, mixed(200, 0), prior_variance=VARIANCE, estimate_mean=True)
+        fitted = fit_noise(
+            covariance, y, mixed(200, 0), prior_variance=VARIANCE, estimate_mean=True
+        )
         errors.append(np.log(fitted.variance / 0.2))
     assert abs(np.mean(errors)) < 0.1
     assert np.std(errors) < 0.25
 
 
-# -- studies -----------------------------------------------------------------------------------------------------------
+# -- studies
+# --------------------------------------------------------------------------------------------------
 
 
 def field(point: Any) -> float:
@@ -105,7 +128,10 @@ def told(count: int, true_noise: float, **options: Any) -> tv.Study:
     study = tv.Study(GRID, tv.LevelSet(0.5), **options)
     rng = np.random.default_rng(4)
     for row in rng.integers(len(GRID), size=count):
-        study.tell(GRID.point(int(row)), field(GRID.point(int(row))) + np.sqrt(true_noise) * rng.standard_normal())
+        study.tell(
+            GRID.point(int(row)),
+            field(GRID.point(int(row))) + np.sqrt(true_noise) * rng.standard_normal(),
+        )
     return study
 
 
@@ -128,7 +154,9 @@ def test_a_study_uses_the_mode(mean: Any) -> None:
     rows = study.measurements
     points = rows[["x", "y"]].to_numpy()
     y = rows["value"].to_numpy() - (points[:, 1] if mean == "y" else 0.0)
-    expected = fit_noise(KERNEL(points), y, mixed(20, 0), prior_variance=VARIANCE, estimate_mean=mean is None)
+    expected = fit_noise(
+        KERNEL(points), y, mixed(20, 0), prior_variance=VARIANCE, estimate_mean=mean is None
+    )
     assert used_noise(study) == pytest.approx(expected.variance, rel=1e-5)
     assert (rows["noise"] == used_noise(study)).all()
     known = told(20, 0.3, mean=mean, noise=used_noise(study)).result()
@@ -149,7 +177,11 @@ def test_noise_that_is_told_is_not_learned() -> None:
 def test_it_is_refitted_on_a_geometric_schedule() -> None:
     study = told(30, 0.1)
     fitted = study._learner.surrogate.fitted_models
-    assert list(fitted) == [t for t in range(2, 31) if is_refit_step(t)] == [*range(2, 21), 22, 24, 26, 28, 30]
+    assert (
+        list(fitted)
+        == [t for t in range(2, 31) if is_refit_step(t)]
+        == [*range(2, 21), 22, 24, 26, 28, 30]
+    )
     assert all(isinstance(model, NoiseModel) for model in fitted.values())
 
 
@@ -190,7 +222,9 @@ def test_a_stored_fit_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tasks_share_the_learned_noise_unless_they_have_their_own() -> None:
     covariance = [[1.0, 0.9], [0.9, 1.0]]
-    study = tv.Study(GRID, tv.Maximize(), kernel=KERNEL, mean=0.0, tasks=tv.Tasks(covariance, ["f", "g"]))
+    study = tv.Study(
+        GRID, tv.Maximize(), kernel=KERNEL, mean=0.0, tasks=tv.Tasks(covariance, ["f", "g"])
+    )
     rng = np.random.default_rng(1)
     rows = rng.integers(30, size=39)
     tasks = rows % 2
@@ -198,11 +232,17 @@ def test_tasks_share_the_learned_noise_unless_they_have_their_own() -> None:
     for row, task, value in zip(rows, tasks, y, strict=True):
         study.tell(GRID.point(int(row)), value, task=("f", "g")[task])
     between = np.array(covariance)[np.ix_(tasks, tasks)] * KERNEL(GRID.points[rows])
-    expected = fit_noise(between, y, mixed(39, 0), prior_variance=VARIANCE, estimate_mean=False).variance
+    expected = fit_noise(
+        between, y, mixed(39, 0), prior_variance=VARIANCE, estimate_mean=False
+    ).variance
     assert used_noise(study) == pytest.approx(expected, rel=1e-5)
     assert 0.05 < expected < 1.0
     own = tv.Study(
-        GRID, tv.Maximize(), kernel=KERNEL, mean=0.0, tasks=tv.Tasks(covariance, ["f", "g"], noise=[0.1, 0.2])
+        GRID,
+        tv.Maximize(),
+        kernel=KERNEL,
+        mean=0.0,
+        tasks=tv.Tasks(covariance, ["f", "g"], noise=[0.1, 0.2]),
     )
     own.tell(GRID.point(0), 1.0)
     own.tell(GRID.point(0), 2.0)
@@ -213,7 +253,9 @@ def test_tasks_share_the_learned_noise_unless_they_have_their_own() -> None:
 def test_a_model_fitted_to_another_table_brings_its_noise() -> None:
     frame = GRID.to_frame()
     rng = np.random.default_rng(3)
-    frame["value"] = [field(GRID.point(row)) + 0.3 * rng.standard_normal() for row in range(len(GRID))]
+    frame["value"] = [
+        field(GRID.point(row)) + 0.3 * rng.standard_normal() for row in range(len(GRID))
+    ]
     study = tv.Study(GRID, tv.Maximize(), kernel=1.0 * RBF(0.5), mean=0.0)
     model = study.fit(frame)
     assert model.noise == pytest.approx(0.09, rel=0.5)

@@ -39,7 +39,9 @@ def test_observations_are_pairs_and_arrays() -> None:
     assert observations[1:].values.tolist() == [2.0, 3.0]
     assert observations.tasks.tolist() == [0, 0, 1]
     assert observations.noise_given.tolist() == [False, True, False]
-    assert observations.points.tolist() == [action.point.tolist() for action in observations.actions]
+    assert observations.points.tolist() == [
+        action.point.tolist() for action in observations.actions
+    ]
 
 
 def test_a_learned_noise_leaves_that_of_a_value_told_with_its_own() -> None:

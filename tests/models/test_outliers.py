@@ -29,7 +29,9 @@ def test_few_values_and_ordinary_ones_are_never_errors() -> None:
 
 
 def test_values_over_five_decades_are_rarely_taken_for_errors() -> None:
-    found = [find_outliers(np.random.default_rng(seed).lognormal(0.0, 2.0, 40)) for seed in range(500)]
+    found = [
+        find_outliers(np.random.default_rng(seed).lognormal(0.0, 2.0, 40)) for seed in range(500)
+    ]
     assert sum(bool(each) for each in found) <= 10  # 1 % in 2,000 draws
 
 

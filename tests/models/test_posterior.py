@@ -1,4 +1,5 @@
-"""The posterior agrees with scikit-learn for any noise from large to none, in any order, repeats included."""
+"""The posterior agrees with scikit-learn for any noise from large to none, in any order, repeats
+included."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def conditioned(
     return posterior
 
 
-def reference(kernel: Kernel, sites: np.ndarray, noise: np.ndarray, y: np.ndarray) -> GaussianProcessRegressor:
+def reference(
+    kernel: Kernel, sites: np.ndarray, noise: np.ndarray, y: np.ndarray
+) -> GaussianProcessRegressor:
     return GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(SITES[sites], y)
 
 
@@ -118,7 +121,9 @@ def test_a_point_known_without_noise_can_be_told_again_and_changes_nothing() -> 
 def test_a_numerically_singular_kernel_without_noise_stays_finite_and_interpolates() -> None:
     line = np.linspace(0, 1, 60)[:, None]
     kernel = RBF(0.5)  # condition number far beyond 1e16
-    y = kernel(line, np.array([[0.2], [0.9]])) @ np.array([1.0, -0.7])  # smooth enough for the kernel
+    y = kernel(line, np.array([[0.2], [0.9]])) @ np.array(
+        [1.0, -0.7]
+    )  # smooth enough for the kernel
     posterior = Posterior(kernel, line)
     for site in np.random.default_rng(3).permutation(60):
         posterior.add(line[site], 0.0, site=int(site))
@@ -148,10 +153,14 @@ def test_predictions_elsewhere_and_covariances_are_those_of_scikit_learn() -> No
     free = Candidates(elsewhere, np.full((n, 1), 0.1), np.ones((n, 1)), sites=None)
     _, joint = gpr.predict(np.vstack([SITES[rows], elsewhere]), return_cov=True)
     np.testing.assert_allclose(posterior.covariance(rows, free), joint[:3, 3:], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(posterior.candidate_variance(free), np.diag(joint)[3:], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        posterior.candidate_variance(free), np.diag(joint)[3:], rtol=0, atol=1e-10
+    )
 
 
-def test_pending_actions_shrink_the_variance_for_choices_and_leave_mean_and_variance_alone() -> None:
+def test_pending_actions_shrink_the_variance_for_choices_and_leave_mean_and_variance_alone() -> (
+    None
+):
     kernel = KERNELS["matern 5/2"]
     sites = np.array([0, 5, 9])
     noise = np.array([1e-3, 1e-2, 1e-3])
@@ -223,7 +232,9 @@ def test_a_study_takes_the_noise_of_each_measurement_from_its_point_or_from_the_
         study.tell(DOMAIN.point(site), y, **options)
         measured.append((site, options.get("noise", per_point[site]), y))
     sites, noise, values = (np.array(column) for column in zip(*measured, strict=True))
-    gpr = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(DOMAIN.points[sites], values)
+    gpr = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(
+        DOMAIN.points[sites], values
+    )
     mean, sd = gpr.predict(DOMAIN.points, return_std=True)
     result = study.result()
     np.testing.assert_allclose(result.mean, mean, rtol=0, atol=1e-10)

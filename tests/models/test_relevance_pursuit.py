@@ -1,4 +1,5 @@
-"""Values that close neighbours contradict are left out; peaks, fronts and confirmed values are not."""
+"""Values that close neighbours contradict are left out; peaks, fronts and confirmed values are
+not."""
 
 import numpy as np
 import pytest
@@ -48,7 +49,9 @@ def test_without_it_the_model_is_as_if_it_had_not_been_measured() -> None:
     extent = np.ones(1)
     spacing = np.full(1, 0.01)
     with_error = fit_ensemble("matern52", FitData(LINE, values, None, extent, spacing), None, 0)
-    without = fit_ensemble("matern52", FitData(LINE[kept], values[kept], None, extent, spacing), None, 0)
+    without = fit_ensemble(
+        "matern52", FitData(LINE[kept], values[kept], None, extent, spacing), None, 0
+    )
     np.testing.assert_allclose(with_error.signal, without.signal)
     np.testing.assert_allclose(with_error.lengthscales, without.lengthscales)
     assert with_error.noise is not None
@@ -89,7 +92,9 @@ def test_a_second_measurement_refutes_a_value_wherever_it_is() -> None:
     assert left_out(points, np.append(values, [right, right + NOISE])) == (23,)
 
 
-def test_of_two_measurements_of_a_lonely_point_that_contradict_each_other_none_is_left_out() -> None:
+def test_of_two_measurements_of_a_lonely_point_that_contradict_each_other_none_is_left_out() -> (
+    None
+):
     points = np.vstack([np.linspace(0.0, 0.5, 20)[:, None], [[0.95]], [[0.95]]])
     values = wave(points)
     values[-1] = values[-2] + 2.0
@@ -131,4 +136,6 @@ def test_enclosed_means_inside_the_convex_hull() -> None:
     assert _is_inside(square[1:3])  # on the line between them
     assert _is_inside(np.zeros((1, 2)))  # a second measurement of the same point
     assert not _is_inside(np.zeros((0, 2)))
-    assert not _is_inside(np.array([[-0.43478260869565233], [-0.2898550724637685], [-0.14492753623188426]]))
+    assert not _is_inside(
+        np.array([[-0.43478260869565233], [-0.2898550724637685], [-0.14492753623188426]])
+    )

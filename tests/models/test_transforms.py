@@ -14,14 +14,18 @@ POWERS = [-1.2, 0.0, 1e-7, 0.4, 1.0, 1.7, 2.0, 2.0 - 1e-7, 3.1]
 
 @pytest.mark.parametrize("power", POWERS)
 def test_the_power_transform_is_that_of_scipy(power: float) -> None:
-    np.testing.assert_allclose(yeo_johnson(VALUES, power), yeojohnson(VALUES, power), rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(
+        yeo_johnson(VALUES, power), yeojohnson(VALUES, power), rtol=1e-5, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("power", POWERS)
 def test_the_inverse_gives_the_value_back(power: float) -> None:
     transform = OutputTransform(shift=2.0, scale=3.0, power=power)
     values = np.linspace(-20.0, 25.0, 46)
-    np.testing.assert_allclose(transform.inverse(transform.forward(values)), values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        transform.inverse(transform.forward(values)), values, rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -43,7 +47,9 @@ def test_a_power_of_one_is_the_identity_and_the_logarithm_comes_first() -> None:
 
 
 @pytest.mark.parametrize("log_sd", [0.0, 0.5, 3.0, 4.0])
-def test_moments_in_the_units_of_the_user_are_those_of_the_lognormal_distribution(log_sd: float) -> None:
+def test_moments_in_the_units_of_the_user_are_those_of_the_lognormal_distribution(
+    log_sd: float,
+) -> None:
     mean, sd = OutputTransform(log=True).inverse_moments(np.array([[0.3]]), np.array([[log_sd**2]]))
     np.testing.assert_allclose(mean, np.exp(0.3 + log_sd**2 / 2), rtol=1e-12)
     np.testing.assert_allclose(sd, mean * np.sqrt(np.exp(log_sd**2) - 1), rtol=1e-9, atol=1e-12)
@@ -60,7 +66,9 @@ def test_moments_of_a_mixture_of_logarithms_are_those_of_draws() -> None:
 
 
 def test_moments_of_extreme_logarithms_are_infinite_and_not_missing() -> None:
-    mean, sd = OutputTransform(log=True).inverse_moments(np.array([[0.0, 0.0], [0.0, 2000.0]]), np.full((2, 2), 900.0))
+    mean, sd = OutputTransform(log=True).inverse_moments(
+        np.array([[0.0, 0.0], [0.0, 2000.0]]), np.full((2, 2), 900.0)
+    )
     assert (sd > mean).tolist() == [True, False]
     assert sd[1] == np.inf
 
@@ -68,7 +76,8 @@ def test_moments_of_extreme_logarithms_are_infinite_and_not_missing() -> None:
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.0, 1.6, 2.0])
 @pytest.mark.parametrize("sd", [0.0, 0.4, 2.0, 5.0])
 def test_moments_in_the_units_of_the_user_are_the_integrals(power: float, sd: float) -> None:
-    """By the rule of Simpson on a fine grid; the standard deviation is 2.5 units of the transform at most."""
+    """By the rule of Simpson on a fine grid; the standard deviation is 2.5 units of the
+    transform at most."""
     transform = OutputTransform(shift=1.0, scale=2.0, power=power)
     for centre in (-2.0, 1.0, 5.0):
         u = np.linspace(-14.0, 14.0, 40_001)
@@ -82,21 +91,28 @@ def test_moments_in_the_units_of_the_user_are_the_integrals(power: float, sd: fl
 
 
 def test_a_study_states_the_moments_of_the_mixture_of_its_members() -> None:
-    """Values that vary by factors: mean and sd by a loop over the members, at the domain and at any point."""
+    """Values that vary by factors: mean and sd by a loop over the members, at the domain and at
+    any point."""
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
     study = tv.Study(domain, tv.Maximize(), transform="log")
     for row in (0, 6, 12, 17, 23, 29):
         study.tell(domain.point(row), float(np.exp(4 * np.sin(5 * domain.points[row, 0]))))
     result = study.result()
-    means, variances = study._learner.surrogate.freeze().predict(study._learner.surrogate.target_sites)
+    means, variances = study._learner.surrogate.freeze().predict(
+        study._learner.surrogate.target_sites
+    )
     assert len(means) > 1
     for row in (3, 20):
         first = [np.exp(m + v / 2) for m, v in zip(means[:, row], variances[:, row], strict=True)]
-        second = [np.exp(2 * m + 2 * v) for m, v in zip(means[:, row], variances[:, row], strict=True)]
+        second = [
+            np.exp(2 * m + 2 * v) for m, v in zip(means[:, row], variances[:, row], strict=True)
+        ]
         sd = np.sqrt(np.mean(second) - np.mean(first) ** 2)
         assert result.mean[row] == pytest.approx(np.mean(first), rel=1e-6)
         assert result.sd[row] == pytest.approx(sd, rel=1e-5)
-        np.testing.assert_allclose(np.ravel(study.predict([domain.point(row)])), [np.mean(first), sd], rtol=1e-5)
+        np.testing.assert_allclose(
+            np.ravel(study.predict([domain.point(row)])), [np.mean(first), sd], rtol=1e-5
+        )
 
 
 def test_beyond_the_range_of_the_transform_the_inverse_is_infinite() -> None:
@@ -108,5 +124,7 @@ def test_beyond_the_range_of_the_transform_the_inverse_is_infinite() -> None:
 def test_the_slope_in_the_power_is_that_of_differences(power: float) -> None:
     step = 1e-5
     values = VALUES[np.abs(VALUES) < 10]
-    differences = (yeo_johnson(values, power + step) - yeo_johnson(values, power - step)) / (2 * step)
+    differences = (yeo_johnson(values, power + step) - yeo_johnson(values, power - step)) / (
+        2 * step
+    )
     np.testing.assert_allclose(power_slope(values, power), differences, rtol=1e-5, atol=1e-8)

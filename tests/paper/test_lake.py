@@ -78,7 +78,8 @@ def test_concentrations_have_the_range_and_the_mean_of_the_lake() -> None:
 
 
 def test_the_texture_is_a_unit_matern_field() -> None:
-    """Over 400 seeds the covariance of two points is that of the kernel, within four standard errors of 0.05."""
+    """Over 400 seeds the covariance of two points is that of the kernel, within four standard
+    errors of 0.05."""
     points = np.array([[0.0, 0.0], [200.0, 2.0]])
     draws = np.array([lake.texture(points[:, 0], points[:, 1], seed) for seed in range(400)])
     kernel = Matern(lake.LENGTHSCALES, nu=2.5)(points)
@@ -87,7 +88,9 @@ def test_the_texture_is_a_unit_matern_field() -> None:
 
 def test_a_fit_to_it_finds_length_scales_and_signal_of_the_lake() -> None:
     frame = lake.simulate().iloc[::7]
-    kernel = ConstantKernel(4.0) * Matern([300.0, 3.0], [(30, 3000), (0.3, 30)], nu=2.5) + WhiteKernel(0.1)
+    kernel = ConstantKernel(4.0) * Matern(
+        [300.0, 3.0], [(30, 3000), (0.3, 30)], nu=2.5
+    ) + WhiteKernel(0.1)
     noise = lake.NOISE_SD * np.random.default_rng(0).standard_normal(len(frame))
     model = GaussianProcessRegressor(kernel)
     model.fit(frame[["distance_m", "depth_m"]].to_numpy(), frame["chlorophyll"] + noise - lake.MEAN)

@@ -1,4 +1,5 @@
-"""The figures of the paper: small versions end to end, the data they use, and seeded checks of its claims."""
+"""The figures of the paper: small versions end to end, the data they use, and seeded checks of
+its claims."""
 
 import json
 import os
@@ -29,7 +30,12 @@ ADDITIONAL_FILES = {
     "fig3c": {"fig3c-curves.csv"},
     "fig5": {"fig5-variance.csv"},
     "noiseless": {"noiseless-curves.csv"},
-    "terrain": {"terrain-curves.csv", "terrain-unit-curves.csv", "terrain-routes.png", "terrain-unit.png"},
+    "terrain": {
+        "terrain-curves.csv",
+        "terrain-unit-curves.csv",
+        "terrain-routes.png",
+        "terrain-unit.png",
+    },
 }
 
 
@@ -43,7 +49,9 @@ def tiny(folder: Path, **changes: object) -> ReproductionConfig:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_made_and_written(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_figure_is_made_and_written(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TRUVAR_DATA", raising=False)
     figure, paths = reproduce(name, tiny(folder))
     assert {path.name for path in paths} == {
@@ -70,7 +78,9 @@ def test_figures_with_the_same_runs_share_them(folder: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()} == before
 
 
-def test_the_command_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_table_or_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["reproduce", "fig5", "--out", str(tmp_path), "--quiet"]) == 0
     assert "excess variance" in capsys.readouterr().out
     assert main(["reproduce", "fig5", "--out", str(tmp_path), "--quiet", "--json"]) == 0
@@ -79,19 +89,27 @@ def test_the_command_prints_a_table_or_json(tmp_path: Path, capsys: pytest.Captu
     assert all(Path(path).exists() for path in printed["files"])
 
 
-def test_an_unsuitable_table_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unsuitable_table_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["reproduce", "fig1", "--data", "x.csv", "--out", str(tmp_path)]) == 1
     assert "leave out --data" in capsys.readouterr().err
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     for name in ("fig2a", "fig3c"):
-        assert main(["reproduce", name, "--data", str(tmp_path / "x.csv"), "--out", str(tmp_path)]) == 1
+        assert (
+            main(["reproduce", name, "--data", str(tmp_path / "x.csv"), "--out", str(tmp_path)])
+            == 1
+        )
         assert "rename the column" in capsys.readouterr().err
 
 
-# -- data of the figures -------------------------------------------------------------------------------------------
+# -- data of the figures
+# -------------------------------------------------------------------------------------------
 
 
-def test_figure_1_shows_an_epoch_that_ends_after_three_points_of_m_as_m_shrinks(tmp_path: Path) -> None:
+def test_figure_1_shows_an_epoch_that_ends_after_three_points_of_m_as_m_shrinks(
+    tmp_path: Path,
+) -> None:
     table = fig1.make(tiny(tmp_path)).table
     assert table.index.tolist() == [6, 7, 8, 9]  # as in the paper
     assert table["epoch"].tolist() == [1, 1, 1, 2]
@@ -121,7 +139,9 @@ def test_a_random_function_is_the_same_every_time_and_its_maximum_is_one() -> No
     assert (one.f(points) == again.f(points)).all()
     assert not np.allclose(one.f(points), other.f(points))
     assert one.f(points).max() <= one.optimum < one.f(points).max() + 0.1
-    assert 0.7 < np.std([functions(k).f(points[:50]) for k in range(8)]) < 1.3  # the kernel has unit variance
+    assert (
+        0.7 < np.std([functions(k).f(points[:50]) for k in range(8)]) < 1.3
+    )  # the kernel has unit variance
 
 
 def test_the_function_with_three_noise_levels_has_separate_regions_above_the_threshold() -> None:
@@ -132,7 +152,9 @@ def test_the_function_with_three_noise_levels_has_separate_regions_above_the_thr
 
 
 def test_the_function_with_three_noise_levels_has_the_most_regions_of_the_seeds_0_to_9() -> None:
-    above = [fig2c.draw(seed)[1].reshape(fig2c.SIDE, fig2c.SIDE) >= fig2c.THRESHOLD for seed in range(10)]
+    above = [
+        fig2c.draw(seed)[1].reshape(fig2c.SIDE, fig2c.SIDE) >= fig2c.THRESHOLD for seed in range(10)
+    ]
     regions = [label(mask)[1] for mask in above]
     assert regions.index(max(regions)) == fig2c.SEED
     assert regions.count(max(regions)) == 1
@@ -155,7 +177,11 @@ def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> No
         ("truvar", 0, 2, 12.0, 0.2, 0.0, 1),
         ("truvar", 0, 3, 27.0, 0.3, 0.0, 0),
     ]
-    second = [("truvar", 1, 1, 2.0, 0.1, 0.0, 2), ("truvar", 1, 2, 4.0, 0.2, 0.0, 2), ("gchk", 0, 1, 2.0, 0.2, 0.0, 2)]
+    second = [
+        ("truvar", 1, 1, 2.0, 0.1, 0.0, 2),
+        ("truvar", 1, 2, 4.0, 0.2, 0.0, 2),
+        ("gchk", 0, 1, 2.0, 0.2, 0.0, 2),
+    ]
     result = Backtest(pd.DataFrame([*first, *second], columns=columns), "F1", 30.0)
     assert fig2c.level_costs(result, 30.0).tolist() == [7.5, 5.0, 3.0]
     assert fig2c.level_costs(result, 12.0).tolist() == [0.0, 5.0, 3.0]
@@ -163,7 +189,11 @@ def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> No
 
 def test_the_leaders_are_the_policies_with_the_highest_curve() -> None:
     scores = {"b": [0.2, 0.5, 0.9, 0.9], "a": [0.1, 0.6, 0.6, 0.9]}
-    rows = [(policy, 10.0 * (k + 1), score) for policy, values in scores.items() for k, score in enumerate(values)]
+    rows = [
+        (policy, 10.0 * (k + 1), score)
+        for policy, values in scores.items()
+        for k, score in enumerate(values)
+    ]
     rows.append(("a", 5.0, 0.9))  # a cost at which b has no score yet
     best = leaders(pd.DataFrame(rows, columns=["policy", "spent", "mean"]))
     assert best.to_numpy().tolist() == [["b", 10.0, 10.0], ["a", 20.0, 20.0], ["b", 30.0, 40.0]]
@@ -178,7 +208,9 @@ def test_the_lake_has_the_hyperparameters_of_the_public_program() -> None:
     assert (truth >= 1.5).mean() == pytest.approx(0.62, abs=0.005)
 
 
-def test_the_noise_that_stands_for_none_is_small_against_the_differences_shown(tmp_path: Path) -> None:
+def test_the_noise_that_stands_for_none_is_small_against_the_differences_shown(
+    tmp_path: Path,
+) -> None:
     assert np.sqrt(fig3c.NOISELESS) <= 1e-4 / 10  # mean errors differ by 1e-4
     assert np.sqrt(noiseless.NOISE) <= 1e-5 / 10  # regrets differ by 1e-5
     figure = noiseless.make(tiny(tmp_path))
@@ -195,7 +227,8 @@ def test_the_terrain_is_real_and_three_quarters_of_it_lie_below_the_threshold() 
     assert (field.truth >= field.threshold).mean() == pytest.approx(0.25, abs=0.01)
     assert 200 < field.truth.min() < field.truth.max() < 1100  # metres
     assert all(
-        0.01 < length / width < 0.5 for length, width in zip(field.lengthscales, field.domain.extent, strict=True)
+        0.01 < length / width < 0.5
+        for length, width in zip(field.lengthscales, field.domain.extent, strict=True)
     )
 
 
@@ -221,15 +254,19 @@ def test_the_trimmed_mean_leaves_out_the_best_and_the_worst_of_twenty() -> None:
     assert trimmed_mean(np.array([[1e9], *[[1.0]] * 18, [-1e9]])).tolist() == [1.0]
 
 
-# -- claims of the paper, seeded ------------------------------------------------------------------------------------
+# -- claims of the paper, seeded
+# ------------------------------------------------------------------------------------
 
 
 def lake_ratio(starts: int, first: str, second: str, budget: float) -> float:
-    """Return the median cost to F1 0.9 on the lake with travel and depth, of one policy divided by that of another."""
+    """Return the median cost to F1 0.9 on the lake with travel and depth, of one policy divided
+    by that of another."""
     field = simulated_lake()
     policies = {name: LAKE_POLICIES[name] for name in (first, second)}
     problem = field.problem(cost=True)
-    result = backtest(problem, field.truth, policies, replicates=starts, budget=budget, noisy=False, until=0.9)
+    result = backtest(
+        problem, field.truth, policies, replicates=starts, budget=budget, noisy=False, until=0.9
+    )
     costs = result.costs_to(0.9).median()
     assert np.isfinite(costs[first])
     return float(costs[first] / costs[second])
@@ -250,13 +287,16 @@ def test_gchk_divided_by_cost_needs_less_than_truvar() -> None:
 
 
 def test_truvar_begins_with_the_cheap_and_noisy_level_and_uses_precise_ones_later() -> None:
-    result = backtest(fig2c.problem(), fig2c.draw()[1], {"truvar": tv.TruVaR()}, replicates=1, budget=450.0)
+    result = backtest(
+        fig2c.problem(), fig2c.draw()[1], {"truvar": tv.TruVaR()}, replicates=1, budget=450.0
+    )
     precise = result.curves["level"].to_numpy() < 2
     assert precise[:30].mean() < 0.1
     assert precise[-20:].mean() >= 0.25
 
 
-# -- measured data -----------------------------------------------------------------------------------------------------
+# -- measured data
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["glider_transect", "reservoir_transect"])
@@ -267,7 +307,9 @@ def test_measured_transects_can_replace_the_lake(
     field = load_field(path)
     assert field.domain.shape == (50, 50)
     assert (field.truth >= field.threshold).mean() == pytest.approx(0.1, abs=0.01)
-    monkeypatch.setattr("truvar.paper.fig2b.load_field", {path: field}.__getitem__)  # fitting it takes seconds
+    monkeypatch.setattr(
+        "truvar.paper.fig2b.load_field", {path: field}.__getitem__
+    )  # fitting it takes seconds
     figure, _ = reproduce("fig2b", tiny(tmp_path, data=path))
     assert figure.facts["field"] == name
 
@@ -282,17 +324,25 @@ def test_the_papers_svm_table_is_run_in_addition_where_the_folder_of_the_data_ha
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = (
-        svm.table().iloc[::20].rename(columns={"log10_C": "C", "log10_gamma": "alpha", "log10_tolerance": "epsilon"})
+        svm.table()
+        .iloc[::20]
+        .rename(columns={"log10_C": "C", "log10_gamma": "alpha", "log10_tolerance": "epsilon"})
     )
     monkeypatch.setenv("TRUVAR_DATA", str(tmp_path))
     assert svm.papers_table() is None
     frame.to_csv(tmp_path / "svm_on_grid.csv", index=False)
     figure, paths = reproduce("fig3c", tiny(tmp_path, scale=0.1))
-    assert {"fig3c.png", "fig3c-svm_on_grid.png", "fig3c-svm_on_grid-curves.csv"} <= {path.name for path in paths}
+    assert {"fig3c.png", "fig3c-svm_on_grid.png", "fig3c-svm_on_grid-curves.csv"} <= {
+        path.name for path in paths
+    }
     assert set(figure.table.index.get_level_values("table")) == {"our SVM grid", "svm_on_grid"}
-    assert figure.facts["svm_on_grid"]["best_error"] == pytest.approx(frame["validation_error"].min())
+    assert figure.facts["svm_on_grid"]["best_error"] == pytest.approx(
+        frame["validation_error"].min()
+    )
     assert figure.facts["best_error"] == pytest.approx(svm.table()["validation_error"].min())
-    only, _ = reproduce("fig3c", tiny(tmp_path / "only", scale=0.1, data=tmp_path / "svm_on_grid.csv"))
+    only, _ = reproduce(
+        "fig3c", tiny(tmp_path / "only", scale=0.1, data=tmp_path / "svm_on_grid.csv")
+    )
     assert only.facts["table"] == "svm_on_grid"
     assert only.table.index.tolist() == list(fig3c.POLICIES)
 
@@ -300,4 +350,6 @@ def test_the_papers_svm_table_is_run_in_addition_where_the_folder_of_the_data_ha
 def test_without_measured_data_the_built_in_table_is_used() -> None:
     name, domain, errors = fig3c.table(None)
     assert (name, len(domain), len(errors)) == ("our SVM grid", 1400, 1400)
-    assert os.path.commonpath([svm.TABLE, Path(tv.__file__).parent]) == str(Path(tv.__file__).parent)  # ships with it
+    assert os.path.commonpath([svm.TABLE, Path(tv.__file__).parent]) == str(
+        Path(tv.__file__).parent
+    )  # ships with it

@@ -67,7 +67,9 @@ def assert_alike(one: tv.Study, other: tv.Study, steps: int = 5) -> None:
         theirs = other.ask()
         assert (mine.index, mine.level) == (theirs.index, theirs.level)
         assert mine.point == pytest.approx(theirs.point)
-        assert (mine.noise, mine.cost, mine.gain) == pytest.approx((theirs.noise, theirs.cost, theirs.gain))
+        assert (mine.noise, mine.cost, mine.gain) == pytest.approx(
+            (theirs.noise, theirs.cost, theirs.gain)
+        )
         one.tell(mine, value(mine.point))
         other.tell(theirs, value(theirs.point))
         taken += 1
@@ -80,7 +82,8 @@ def assert_alike(one: tv.Study, other: tv.Study, steps: int = 5) -> None:
     assert one.epoch == other.epoch
 
 
-# -- whole problems ----------------------------------------------------------------------------------------------------
+# -- whole problems
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_lake_of_the_documentation(load: Any) -> None:
@@ -109,7 +112,9 @@ def test_the_lake_of_the_documentation(load: Any) -> None:
     )
     assert problem.name == "lake"
     cost = tv.Cost(base=4, travel={"distance_m": 0.25}, magnitude={"depth_m": 4})
-    expected = tv.Study(LAKE, tv.LevelSet(4.0), kernel=FIELD, mean=2.4, noise=0.136, cost=cost, policy=tv.TruVaR())
+    expected = tv.Study(
+        LAKE, tv.LevelSet(4.0), kernel=FIELD, mean=2.4, noise=0.136, cost=cost, policy=tv.TruVaR()
+    )
     assert problem.study().name == "lake"
     assert_alike(problem.study(), expected)
 
@@ -118,7 +123,8 @@ def test_a_problem_without_a_name_has_that_of_its_file(load: Any) -> None:
     assert load(DOMAIN + GOAL + MODEL + NOISE).name == "problem"
 
 
-# -- domains -----------------------------------------------------------------------------------------------------------
+# -- domains
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_grid_is_low_high_and_number_of_points_per_column(load: Any) -> None:
@@ -127,7 +133,9 @@ def test_a_grid_is_low_high_and_number_of_points_per_column(load: Any) -> None:
 
 def test_a_table_without_columns_has_all_of_them_as_coordinates(load: Any, tmp_path: Path) -> None:
     TABLE[["distance_m", "depth_m"]].to_csv(tmp_path / "two.csv", index=False)
-    problem = load("[domain]\ntable = 'two.csv'\n[goal]\nmaximize = true\n[noise]\nvariance = 0.1\n")
+    problem = load(
+        "[domain]\ntable = 'two.csv'\n[goal]\nmaximize = true\n[noise]\nvariance = 0.1\n"
+    )
     assert problem.domain.columns == ("distance_m", "depth_m")
     np.testing.assert_allclose(problem.domain.points, LAKE.points)
 
@@ -136,7 +144,9 @@ def test_a_box_with_its_number_of_representers(load: Any) -> None:
     text = "[domain]\nbox = {x = [0, 1]}\nrepresenters = 12\n[goal]\nminimize = true\n[noise]\nvariance = 0.01\n"
     study = load(text + "[model]\nkernel = 'rbf'\nlengthscales = 0.3\nmean = 0.0\n").study()
     assert study.domain.continuous
-    expected = made_in_python(tv.Domain.box(x=(0, 1), representers=12), tv.Minimize(), kernel=RBF(0.3), mean=0.0)
+    expected = made_in_python(
+        tv.Domain.box(x=(0, 1), representers=12), tv.Minimize(), kernel=RBF(0.3), mean=0.0
+    )
     assert_alike(study, expected, steps=3)
 
 
@@ -145,7 +155,8 @@ def test_a_box_without_it_has_2500(load: Any) -> None:
     assert len(load(text).domain) == 2500
 
 
-# -- goals -------------------------------------------------------------------------------------------------------------
+# -- goals
+# --------------------------------------------------------------------------------------------------
 
 GOALS = {
     "level_set = 0.4": tv.LevelSet(0.4, monotone=False),
@@ -186,11 +197,13 @@ def test_the_policy_decides_whether_m_is_monotone_unless_the_goal_does(
     assert load(text).study().goal == tv.LevelSet(0.4, monotone=monotone)
 
 
-# -- models ------------------------------------------------------------------------------------------------------------
+# -- models
+# --------------------------------------------------------------------------------------------------
 
 KERNELS = {
     "kernel = 'rbf'\nlengthscales = [0.3, 0.8]": RBF([0.3, 0.8]),
-    "kernel = 'matern32'\nlengthscales = [0.3, 0.8]\nvariance = 3": ConstantKernel(3.0) * Matern([0.3, 0.8], nu=1.5),
+    "kernel = 'matern32'\nlengthscales = [0.3, 0.8]\nvariance = 3": ConstantKernel(3.0)
+    * Matern([0.3, 0.8], nu=1.5),
     "kernel = 'matern52'\nlengthscales = [0.5]": Matern([0.5], nu=2.5),
     "lengthscales = 0.5": Matern(0.5, nu=2.5),
 }
@@ -219,10 +232,13 @@ def test_a_mean_that_is_left_out_is_learned(load: Any) -> None:
 )
 def test_a_mean_from_a_column(model: str, known: dict[str, Any], load: Any) -> None:
     text = (
-        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = 0.4\n"
+        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = "
+        "0.4\n"
         f"[model]\n{model}mean = 'algae'\n[noise]\nvariance = 0.1\n"
     )
-    assert_alike(load(text).study(), tv.Study(LAKE, tv.LevelSet(0.4), mean="algae", **known), steps=4)
+    assert_alike(
+        load(text).study(), tv.Study(LAKE, tv.LevelSet(0.4), mean="algae", **known), steps=4
+    )
 
 
 LEARNED = {
@@ -242,13 +258,19 @@ LEARNED = {
 @pytest.mark.parametrize("text", LEARNED)
 def test_every_model_that_is_learned_as_the_data_come(text: str, load: Any) -> None:
     kernel, noise = LEARNED[text]
-    assert_alike(load(DOMAIN + GOAL + text).study(), made_in_python(kernel=kernel, mean=None, noise=noise), steps=4)
+    assert_alike(
+        load(DOMAIN + GOAL + text).study(),
+        made_in_python(kernel=kernel, mean=None, noise=noise),
+        steps=4,
+    )
 
 
 def test_a_model_that_is_learned_from_a_training_file(load: Any) -> None:
     text = (
-        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = 5.0\n"
-        "[model]\nkernel = 'matern52'\ntraining = 'lake.csv'\nvalue = 'algae'\n[noise]\nvariance = 0.1\n"
+        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = "
+        "5.0\n"
+        "[model]\nkernel = 'matern52'\ntraining = 'lake.csv'\nvalue = 'algae'\n[noise]\nvariance = "
+        "0.1\n"
     )
     expected = tv.Study(LAKE, tv.LevelSet(5.0), kernel="matern52", noise=0.1)
     expected.fit(TABLE, value="algae")
@@ -257,12 +279,14 @@ def test_a_model_that_is_learned_from_a_training_file(load: Any) -> None:
     assert study.ask().index == expected.ask().index
 
 
-# -- noise and cost ----------------------------------------------------------------------------------------------------
+# -- noise and cost
+# --------------------------------------------------------------------------------------------------
 
 
 def lake_text(more: str) -> str:
     return (
-        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = 0.4\n"
+        "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = "
+        "0.4\n"
         "[model]\nlengthscales = [244.7, 2.72]\nvariance = 4.48\nmean = 0.1\n" + more
     )
 
@@ -271,13 +295,18 @@ NOISES = {
     "variance = 0.2": 0.2,
     "variance = 0": 0.0,
     "column = 'variance'": TABLE["variance"].to_numpy(),
-    "levels = [{variance = 1e-6, cost = 15}, {variance = 0.05, cost = 2}]": tv.NoiseLevels([1e-6, 0.05], [15, 2]),
+    "levels = [{variance = 1e-6, cost = 15}, {variance = 0.05, cost = 2}]": tv.NoiseLevels(
+        [1e-6, 0.05], [15, 2]
+    ),
 }
 
 
 @pytest.mark.parametrize("text", NOISES)
 def test_every_noise(text: str, load: Any) -> None:
-    assert_alike(load(lake_text(f"[noise]\n{text}\n")).study(), made_in_python(LAKE, kernel=FIELD, noise=NOISES[text]))
+    assert_alike(
+        load(lake_text(f"[noise]\n{text}\n")).study(),
+        made_in_python(LAKE, kernel=FIELD, noise=NOISES[text]),
+    )
 
 
 COSTS = {
@@ -301,7 +330,8 @@ def test_without_a_cost_every_measurement_costs_one(load: Any) -> None:
     assert (load(DOMAIN + GOAL + MODEL + NOISE).study().candidates().cost == 1.0).all()
 
 
-# -- policies ----------------------------------------------------------------------------------------------------------
+# -- policies
+# --------------------------------------------------------------------------------------------------
 
 TRUVAR_OPTIONS = {
     "": tv.TruVaR(),
@@ -335,13 +365,16 @@ DEFAULT_POLICIES = {
 }
 
 
-@pytest.mark.parametrize("model", [MODEL, "", "[model]\nmarginalise = false\n"], ids=["known", "learned", "plug-in"])
+@pytest.mark.parametrize(
+    "model", [MODEL, "", "[model]\nmarginalise = false\n"], ids=["known", "learned", "plug-in"]
+)
 @pytest.mark.parametrize("text", DEFAULT_POLICIES)
 def test_the_default_policy_is_auto_whatever_the_model(text: str, model: str, load: Any) -> None:
     assert load(DOMAIN + GOAL + model + NOISE + text).study().policy == DEFAULT_POLICIES[text]
 
 
-# -- tasks -------------------------------------------------------------------------------------------------------------
+# -- tasks
+# --------------------------------------------------------------------------------------------------
 
 
 def test_tasks(load: Any) -> None:
@@ -349,20 +382,35 @@ def test_tasks(load: Any) -> None:
         "[tasks]\nnames = ['target', 'proxy']\ncovariance = [[1, 0.5], [0.5, 1]]\n"
         "noise = [0.01, 0.1]\ncost = [5, 1]\nmean = [0.1, 0.0]\n"
     )
-    tasks = tv.Tasks([[1, 0.5], [0.5, 1]], ["target", "proxy"], noise=[0.01, 0.1], cost=[5, 1], mean=[0.1, 0.0])
+    tasks = tv.Tasks(
+        [[1, 0.5], [0.5, 1]], ["target", "proxy"], noise=[0.01, 0.1], cost=[5, 1], mean=[0.1, 0.0]
+    )
     study = load(DOMAIN + GOAL + MODEL + NOISE + text).study()
     expected = made_in_python(tasks=tasks)
     assert study.tasks == tasks
     for _ in range(3):
         suggestion = study.ask()
-        assert (suggestion.index, suggestion.task) == (expected.ask().index, expected.pending[-1].task)
+        assert (suggestion.index, suggestion.task) == (
+            expected.ask().index,
+            expected.pending[-1].task,
+        )
         study.tell(suggestion, 0.3)
         expected.tell(expected.pending[-1], 0.3)
 
 
 LEARNED_TASKS = {
-    "learned kernel": ("", {"kernel": None, "mean": None, "noise": None}, "[tasks]\nnames = ['target', 'proxy']\n", {}),
-    "known kernel": (MODEL + NOISE, {}, "[tasks]\nnames = ['target', 'proxy']\ncost = [5, 1]\n", {"cost": [5, 1]}),
+    "learned kernel": (
+        "",
+        {"kernel": None, "mean": None, "noise": None},
+        "[tasks]\nnames = ['target', 'proxy']\n",
+        {},
+    ),
+    "known kernel": (
+        MODEL + NOISE,
+        {},
+        "[tasks]\nnames = ['target', 'proxy']\ncost = [5, 1]\n",
+        {"cost": [5, 1]},
+    ),
     "noise levels": (
         MODEL + "[noise]\nlevels = [{variance = 1e-6, cost = 15}, {variance = 0.05, cost = 2}]\n",
         {"noise": tv.NoiseLevels([1e-6, 0.05], [15, 2])},
@@ -381,25 +429,35 @@ def test_learned_tasks(name: str, load: Any) -> None:
     for _ in range(9):
         suggestion = study.ask()
         other = expected.ask()
-        assert (suggestion.index, suggestion.level, suggestion.task) == (other.index, other.level, other.task)
+        assert (suggestion.index, suggestion.level, suggestion.task) == (
+            other.index,
+            other.level,
+            other.task,
+        )
         study.tell(suggestion, value(suggestion.point))
         expected.tell(other, value(other.point))
 
 
-# -- start, seed, limits -----------------------------------------------------------------------------------------------
+# -- start, seed, limits
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "start"), [("start = 7", 7), ("start = {x = 0.2, y = 1.0}", {"x": 0.2, "y": 1.0}), ("", None)]
+    ("text", "start"),
+    [("start = 7", 7), ("start = {x = 0.2, y = 1.0}", {"x": 0.2, "y": 1.0}), ("", None)],
 )
 def test_the_first_suggestion(text: str, start: Any, load: Any) -> None:
-    assert_alike(load(text + "\n" + DOMAIN + GOAL + MODEL + NOISE).study(), made_in_python(start=start))
+    assert_alike(
+        load(text + "\n" + DOMAIN + GOAL + MODEL + NOISE).study(), made_in_python(start=start)
+    )
 
 
 def test_a_random_start_follows_the_seed(load: Any) -> None:
     for seed in (0, 3, 11):
         text = f"start = 'random'\nseed = {seed}\n" + DOMAIN + GOAL + MODEL + NOISE
-        assert load(text).study().ask().index == made_in_python(start="random", seed=seed).ask().index
+        assert (
+            load(text).study().ask().index == made_in_python(start="random", seed=seed).ask().index
+        )
 
 
 def test_the_limits_of_a_run(load: Any) -> None:
@@ -415,7 +473,8 @@ def test_limits_on_the_answer(load: Any) -> None:
     problem = load(text + "[run]\nf1 = 0.9\n")
     assert problem.study().limits == problem.run == {"f1": 0.9}
     search = load(
-        text.replace("level_set = 0.4", "maximize = true") + "[run]\nregret = 0.1\nimprovement_per_cost = 2\n"
+        text.replace("level_set = 0.4", "maximize = true")
+        + "[run]\nregret = 0.1\nimprovement_per_cost = 2\n"
     )
     assert search.study().limits == {"regret": 0.1, "improvement_per_cost": 2}
     with pytest.raises(tv.TruvarError, match=r"\[run\] f1.*1\.5"):
@@ -424,12 +483,15 @@ def test_limits_on_the_answer(load: Any) -> None:
         load(text + "[run]\nregret = 0.1\n")
 
 
-# -- one problem, several studies --------------------------------------------------------------------------------------
+# -- one problem, several studies
+# --------------------------------------------------------------------------------------
 
 
 def test_arguments_replace_what_the_file_says(load: Any) -> None:
     problem = load(DOMAIN + GOAL + MODEL + NOISE)
-    other = problem.study(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5), seed=4, name="other")
+    other = problem.study(
+        goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5), seed=4, name="other"
+    )
     assert (other.goal, other.seed, other.name) == (tv.Maximize(monotone=True), 4, "other")
     assert_alike(other, made_in_python(goal=tv.Maximize(), noise=0.2, policy=tv.TruVaR(eta=0.5)))
 
@@ -458,10 +520,15 @@ def test_a_problem_can_be_given_as_a_dict_and_gives_it_back(tmp_path: Path) -> N
     again = problem_from_dict(problem.to_dict(), folder=tmp_path)
     assert_alike(problem.study(), again.study())
     policy = tv.TruVaR(among=tv.TopK(5))
-    assert_alike(problem.study(), made_in_python(LAKE, tv.Maximize(), kernel=FIELD, noise="variance", policy=policy))
+    assert_alike(
+        problem.study(),
+        made_in_python(LAKE, tv.Maximize(), kernel=FIELD, noise="variance", policy=policy),
+    )
 
 
-def test_paths_are_relative_to_the_problem_file(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_problem_file(
+    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -1,4 +1,5 @@
-"""The schema of problem files: what it exports to editors, and that one translation makes all messages."""
+"""The schema of problem files: what it exports to editors, and that one translation makes all
+messages."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from pydantic import ValidationError
 from truvar.exceptions import InvalidProblemError
 from truvar.models.kernels import SMOOTHNESS
 from truvar.problem.messages import MAX_VALUE_LENGTH, format_value, request_message
-from truvar.problem.schema import REPRESENTERS, SECTIONS, ModelSpec, ProblemSpec, parse_spec, problem_json_schema
+from truvar.problem.schema import (
+    REPRESENTERS,
+    SECTIONS,
+    ModelSpec,
+    ProblemSpec,
+    parse_spec,
+    problem_json_schema,
+)
 
 SMALL: dict[str, Any] = {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"maximize": True}}
 
@@ -23,7 +31,9 @@ def sections(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     found = {}
     for name in SECTIONS:
         described = schema["properties"][name]
-        (reference,) = described.get("allOf", [described])  # pydantic before 2.9 has it inside allOf
+        (reference,) = described.get(
+            "allOf", [described]
+        )  # pydantic before 2.9 has it inside allOf
         found[name] = schema["$defs"][reference["$ref"].rpartition("/")[2]]
     return found
 
@@ -32,8 +42,14 @@ def test_every_key_has_a_description_and_every_section_its_keys() -> None:
     schema = problem_json_schema()
     undescribed = [key for key, value in schema["properties"].items() if "description" not in value]
     for name, section in sections(schema).items():
-        assert set(ProblemSpec.model_fields[name].annotation.model_fields) <= set(section["properties"])
-        undescribed += [f"{name}.{key}" for key, value in section["properties"].items() if "description" not in value]
+        assert set(ProblemSpec.model_fields[name].annotation.model_fields) <= set(
+            section["properties"]
+        )
+        undescribed += [
+            f"{name}.{key}"
+            for key, value in section["properties"].items()
+            if "description" not in value
+        ]
     assert undescribed == []
     assert schema["required"] == ["goal", "domain"]
 
@@ -102,11 +118,16 @@ def test_the_schema_is_imported_without_numerical_libraries() -> None:
     [
         ({"noise": {"variance": -0.1}}, "[noise] variance must be >= 0, got -0.1; give 0 or more"),
         ({"seed": True}, "seed must be a whole number, got true; give one such as 1"),
-        ({"cost": {"travel": {"x": "far"}}}, "[cost] travel.x must be a number, got 'far'; give a finite number"),
+        (
+            {"cost": {"travel": {"x": "far"}}},
+            "[cost] travel.x must be a number, got 'far'; give a finite number",
+        ),
         ({"polcy": {}}, "unknown key 'polcy'; did you mean 'policy'?"),
     ],
 )
-def test_files_dicts_and_requests_give_the_same_message(problem: dict[str, Any], message: str) -> None:
+def test_files_dicts_and_requests_give_the_same_message(
+    problem: dict[str, Any], message: str
+) -> None:
     from truvar.service.schemas import Create
 
     with pytest.raises(InvalidProblemError) as caught:

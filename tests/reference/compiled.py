@@ -1,4 +1,5 @@
-"""NumPy references of the compiled functions in `truvar._numba`: the same results, written as plainly as possible.
+"""NumPy references of the compiled functions in `truvar._numba`: the same results, written as
+plainly as possible.
 
 Each is called `<function>_reference` and takes the arguments of the compiled function.
 """
@@ -25,7 +26,8 @@ def fused_update_sums_reference(
     stop: int,
     out: Array,
 ) -> None:
-    """Update C_jx -= step_j u_x for rows and columns start..stop; add the sums of w_j min(C_jx^2, e_j d_x) to out_x."""
+    """Update C_jx -= step_j u_x for rows and columns start..stop; add the sums of w_j
+    min(C_jx^2, e_j d_x) to out_x."""
     columns = slice(start, stop)
     matrix[rows, columns] -= np.outer(step, u[columns])
     capped = np.minimum(matrix[rows, columns] ** 2, np.outer(excess, predictive[columns]))
@@ -33,7 +35,13 @@ def fused_update_sums_reference(
 
 
 def column_sums_reference(
-    matrix: Array, rows: Index, columns: Index, excess: Array, weight: Array, predictive: Array, out: Array
+    matrix: Array,
+    rows: Index,
+    columns: Index,
+    excess: Array,
+    weight: Array,
+    predictive: Array,
+    out: Array,
 ) -> None:
     """Set out_i to the sum over rows of w_j min(C_jx^2, e_j d_i), x being the i-th of `columns`."""
     out[:] = weight @ np.minimum(matrix[np.ix_(rows, columns)] ** 2, np.outer(excess, predictive))
@@ -48,17 +56,26 @@ def stationary_reference(
     variance: float,
     out: Array,
 ) -> None:
-    """Compute k(points, others) of a stationary kernel: RBF for smoothness 0, else Matern with nu = smoothness / 2."""
+    """Compute k(points, others) of a stationary kernel: RBF for smoothness 0, else Matern with
+    nu = smoothness / 2."""
     distance = points[:, None, :] - others[None, :, :]
     distance[:, :, categorical] = distance[:, :, categorical] != 0
     square = ((distance / lengthscales) ** 2).sum(axis=2)
     r = np.sqrt(max(smoothness, 1) * square)
-    shape = {0: np.exp(-0.5 * square), 1: np.exp(-r), 3: (1 + r) * np.exp(-r), 5: (1 + r + r**2 / 3) * np.exp(-r)}
+    shape = {
+        0: np.exp(-0.5 * square),
+        1: np.exp(-r),
+        3: (1 + r) * np.exp(-r),
+        5: (1 + r + r**2 / 3) * np.exp(-r),
+    }
     out[:] = variance * shape[smoothness]
 
 
-def truncated_sums_reference(covariance: Array, excess: Array, weight: Array, predictive: Array, out: Array) -> None:
-    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+def truncated_sums_reference(
+    covariance: Array, excess: Array, weight: Array, predictive: Array, out: Array
+) -> None:
+    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk): covariance (a, c),
+    predictive and out (c, K)."""
     for k, d in enumerate(predictive.T):
         out[:, k] += weight @ np.minimum(covariance**2, np.outer(excess, d))
 
@@ -95,7 +112,9 @@ def anticipated_bounds_reference(
         upper = mean[:, None] + z * step + half
         stays = upper >= lower.max(axis=0)
         if fraction > 0:
-            undecided = (upper >= fraction * lower.max(axis=0)) & (lower <= fraction * upper.max(axis=0))
+            undecided = (upper >= fraction * lower.max(axis=0)) & (
+                lower <= fraction * upper.max(axis=0)
+            )
             stays |= member[:, None] & undecided
         out += weight * (stays * np.maximum(share * s2, floor)).sum(axis=0)
 
@@ -112,10 +131,11 @@ def expected_bounds_reference(
     member: Mask,
     out: Array,
 ) -> None:
-    """Add the truncated variance of the targets that stay in M to out_x, averaged over a standard normal z exactly.
+    """Add the truncated variance of the targets that stay in M to out_x, averaged over a standard
+    normal z exactly.
 
-    Which targets stay changes only where two of the bounds that are compared cross. Between two such z that follow one
-    another it is as in the middle.
+    Which targets stay changes only where two of the bounds that are compared cross. Between two
+    such z that follow one another it is as in the middle.
     """
     step = covariance * scale
     s2 = np.maximum(variance[:, None] - step**2, 0.0)
@@ -154,7 +174,8 @@ def anticipated_level_reference(
     average: bool,
     out: Array,
 ) -> None:
-    """Add the expected truncated variance of the targets whose bounds still straddle an explicit threshold to out_x."""
+    """Add the expected truncated variance of the targets whose bounds still straddle an explicit
+    threshold to out_x."""
     step = np.abs(covariance * scale)
     s2 = np.maximum(variance[:, None] - step**2, 0.0)
     half = root_beta * np.sqrt(s2)
@@ -180,10 +201,11 @@ def anticipated_levels_reference(
     average: bool,
     out: Array,
 ) -> None:
-    """Add the expected truncated variance of the targets whose bounds still straddle some threshold to out_x.
+    """Add the expected truncated variance of the targets whose bounds still straddle some threshold
+    to out_x.
 
-    The standard normal axis is cut where a bound reaches a threshold; a target stays on a piece if it does in its
-    middle.
+    The standard normal axis is cut where a bound reaches a threshold; a target stays on a piece if
+    it does in its middle.
     """
     for j in range(len(mean)):
         for x in range(len(scale)):
@@ -191,12 +213,17 @@ def anticipated_levels_reference(
             s2 = max(variance[j] - step**2, 0.0)
             half = root_beta * np.sqrt(s2)
 
-            def stays(z: float, step: float = step, half: float = half, centre: float = mean[j]) -> bool:
+            def stays(
+                z: float, step: float = step, half: float = half, centre: float = mean[j]
+            ) -> bool:
                 return bool((np.abs(thresholds - centre - z * step) <= half).any())
 
             probability = float(stays(0.0))
             if average and step > 0:
-                cuts = np.sort(np.concatenate([(thresholds - mean[j] - half), (thresholds - mean[j] + half)]) / step)
+                cuts = np.sort(
+                    np.concatenate([(thresholds - mean[j] - half), (thresholds - mean[j] + half)])
+                    / step
+                )
                 middle = (cuts[1:] + cuts[:-1]) / 2
                 mass = np.diff(ndtr(cuts))
                 probability = sum(p for p, z in zip(mass, middle, strict=True) if stays(z))
@@ -211,7 +238,8 @@ def exponentials_reference(z: Array, work: Array) -> None:
 def candidate_sums_reference(
     prior: Array, explained: Array, excess: Array, weight: Array, predictive: Array, out: Array
 ) -> None:
-    """Add to out_xk the sum over j of w_j min(C_xj^2, e_j d_xk) with C = prior - explained (c, a)."""
+    """Add to out_xk the sum over j of w_j min(C_xj^2, e_j d_xk) with C = prior - explained (c,
+    a)."""
     squares = (prior - explained) ** 2
     for k, d in enumerate(predictive.T):
         out[:, k] += np.minimum(squares, np.outer(d, excess)) @ weight
@@ -227,7 +255,8 @@ def candidate_bound_gaps_reference(
     out: Array,
     squares: Array,
 ) -> None:
-    """Compute by how much the sum of b_j C^2 + max(w_j - b_j, 0) e_j d exceeds that of w_j min(C^2, e_j d)."""
+    """Compute by how much the sum of b_j C^2 + max(w_j - b_j, 0) e_j d exceeds that of w_j
+    min(C^2, e_j d)."""
     square = (prior - explained) ** 2
     squares[:] = square @ np.maximum(weight, base)
     for k, d in enumerate(predictive.T):
@@ -236,12 +265,16 @@ def candidate_bound_gaps_reference(
         out[:, k] = bound - np.minimum(square, cap) @ weight
 
 
-def spread_reference(values: Array, corner: Index, slow: Array, middle: Array, fast: Array, grid: Array) -> None:
+def spread_reference(
+    values: Array, corner: Index, slow: Array, middle: Array, fast: Array, grid: Array
+) -> None:
     """Add W^T values to the grid, W being the matrix of interpolation weights."""
     grid += (_interpolation(corner, slow, middle, fast, grid).T @ values).reshape(grid.shape)
 
 
-def gather_reference(grid: Array, corner: Index, slow: Array, middle: Array, fast: Array, out: Array) -> None:
+def gather_reference(
+    grid: Array, corner: Index, slow: Array, middle: Array, fast: Array, out: Array
+) -> None:
     """Set out to W grid, the grid interpolated at every point."""
     out[:] = _interpolation(corner, slow, middle, fast, grid) @ grid.ravel()
 
@@ -258,7 +291,8 @@ def _interpolation(corner: Index, slow: Array, middle: Array, fast: Array, grid:
 def ambiguity_reductions_reference(
     covariance: Array, inverse: Array, variance: Array, curves: Array, out: Array
 ) -> None:
-    """Add to out_kx the sum over rows of the polynomials at v = 1 - (1 - rho)^(1/2), rho = C_jx^2 / (sigma_j^2 d)."""
+    """Add to out_kx the sum over rows of the polynomials at v = 1 - (1 - rho)^(1/2), rho =
+    C_jx^2 / (sigma_j^2 d)."""
     for level, sums in zip(inverse, out, strict=True):
         rho = np.minimum(covariance**2 * level / variance[:, None], 1.0)
         powers = (1.0 - np.sqrt(1.0 - rho))[:, :, None] ** np.arange(1, DEGREE + 1)
@@ -266,9 +300,16 @@ def ambiguity_reductions_reference(
 
 
 def ambiguity_reductions_by_quadrature_reference(
-    step: Array, square: Array, variance: Array, weight: Array, nodes: Array, weights: Array, out: Array
+    step: Array,
+    square: Array,
+    variance: Array,
+    weight: Array,
+    nodes: Array,
+    weights: Array,
+    out: Array,
 ) -> None:
-    """Set out_x to the expected reduction of the ambiguity, without the short cut for small shares."""
+    """Set out_x to the expected reduction of the ambiguity, without the short cut for small
+    shares."""
     end = np.arcsin(np.minimum(step**2 / variance[:, None], 1.0))
     total = np.exp(-square[:, None, None] / (1 + np.sin(end[:, :, None] * nodes))) @ weights
     out[:] = weight @ (end * total) / (2 * np.pi)
@@ -291,7 +332,9 @@ def cell_information_reference(
 
     for x, z in enumerate(weights @ normal + np.outer(rest, spare)):
         cell = np.searchsorted(edges, z, side="left")  # number of edges below
-        out[x] = max(entropy(labels) + entropy(cell) - entropy(labels * (len(edges) + 1) + cell), 0.0)
+        out[x] = max(
+            entropy(labels) + entropy(cell) - entropy(labels * (len(edges) + 1) + cell), 0.0
+        )
 
 
 def log_variance_reference(
@@ -339,10 +382,13 @@ def mixture_moments_reference(
     means: Array,
     left: Array,
 ) -> None:
-    """Subtract from prior moments (M, q) what the observations explain, for every member of a mixture."""
+    """Subtract from prior moments (M, q) what the observations explain, for every member of a
+    mixture."""
     for m, factor in enumerate(factors):
         covariance = np.empty((len(observed), len(points)))
-        stationary_reference(observed, points, lengthscales[m], categorical, smoothness, variances[m], covariance)
+        stationary_reference(
+            observed, points, lengthscales[m], categorical, smoothness, variances[m], covariance
+        )
         solved = np.linalg.solve(np.tril(factor), covariance + constants[m])
         means[m] += whitened[m] @ solved
         left[m] = np.maximum(left[m] - (solved**2).sum(axis=0), 0.0)
@@ -359,7 +405,8 @@ def likelihood_gradient_reference(
     inverse: Array,
     out: Array,
 ) -> None:
-    """Set out to tr((alpha alpha^T - K^-1) dK) / 2 for each log length-scale and the log signal standard deviation.
+    """Set out to tr((alpha alpha^T - K^-1) dK) / 2 for each log length-scale and the log signal
+    standard deviation.
 
     dK / d log l is taken from differences of the kernel.
     """
@@ -373,6 +420,10 @@ def likelihood_gradient_reference(
         ahead = np.empty_like(between)
         behind = np.empty_like(between)
         factor = np.where(np.arange(len(lengthscales)) == k, np.exp(step), 1.0)
-        stationary_reference(points, points, lengthscales * factor, categorical, smoothness, variance, ahead)
-        stationary_reference(points, points, lengthscales / factor, categorical, smoothness, variance, behind)
+        stationary_reference(
+            points, points, lengthscales * factor, categorical, smoothness, variance, ahead
+        )
+        stationary_reference(
+            points, points, lengthscales / factor, categorical, smoothness, variance, behind
+        )
         out[k] = 0.5 * (inner * (ahead - behind)).sum() / (2 * step)

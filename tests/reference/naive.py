@@ -1,7 +1,7 @@
 """A naive transcription of the paper: loops and matrix inversion, nothing from the package.
 
-The tests compare the package with it. There are no rank-one updates, and nothing but single kernel values is cached;
-every number is computed from the equations when it is needed.
+The tests compare the package with it. There are no rank-one updates, and nothing but single kernel
+values is cached; every number is computed from the equations when it is needed.
 
 | symbol             | here              | meaning                                                          |
 |--------------------|-------------------|------------------------------------------------------------------|
@@ -58,7 +58,8 @@ def cdf(z: float) -> float:
 def interval_above(
     line: tuple[float, float], others: Sequence[tuple[float, float]], factor: float
 ) -> tuple[float, float]:
-    """Return the interval of z in which a line (value at 0, slope) is at least `factor` times every other line.
+    """Return the interval of z in which a line (value at 0, slope) is at least `factor` times every
+    other line.
 
     Where there is none, both ends are equal.
     """
@@ -104,9 +105,14 @@ def k_vector(k: Callable, actions: Sequence[Action], task: int, x: tuple[float, 
 
 
 def posterior_mean(
-    k: Callable, actions: Sequence[Action], residuals: Sequence[float], x: tuple, A: np.ndarray | None = None
+    k: Callable,
+    actions: Sequence[Action],
+    residuals: Sequence[float],
+    x: tuple,
+    A: np.ndarray | None = None,
 ) -> float:
-    """Return eq. (1) for the target task, from residuals y - prior mean. A: see `posterior_variance`."""
+    """Return eq. (1) for the target task, from residuals y - prior mean. A: see
+    `posterior_variance`."""
     if not actions:
         return 0.0
     if A is None:
@@ -114,7 +120,9 @@ def posterior_mean(
     return float(k_vector(k, actions, 0, x) @ A @ np.array(residuals))
 
 
-def posterior_variance(k: Callable, actions: Sequence[Action], x: tuple, A: np.ndarray | None = None) -> float:
+def posterior_variance(
+    k: Callable, actions: Sequence[Action], x: tuple, A: np.ndarray | None = None
+) -> float:
     """Return eq. (2) for the target task. A = inverse(k, actions), if the caller has it already."""
     prior = k(0, x, 0, x)
     if not actions:
@@ -157,14 +165,16 @@ class NaiveTruVaR:
 
     Attributes:
         points: D. (n, d)
-        goal: "max", "min", "level" (threshold h) or "implicit" (the threshold is that fraction of the maximum).
+        goal: "max", "min", "level" (threshold h) or "implicit" (the threshold is that fraction of
+            the maximum).
         kernel: A scikit-learn kernel.
         mean: Prior mean; None: the constant of generalised least squares, after every observation.
         noise: Variance, one number or one per point; ignored where `levels` are given.
         cost: One number or one per point.
         travel: Cost per unit of distance, for each coordinate.
         magnitude: Cost per unit of |x|, for each coordinate.
-        levels: (variance, cost) of every noise level; the cost of the level is added to that of the point.
+        levels: (variance, cost) of every noise level; the cost of the level is added to that of the
+            point.
         tasks: Covariance of the tasks; task 0 is the target, and M consists of its points.
         task_noise: `noise` of each task; with `levels`, one per level for each task.
         task_cost: `cost` of each task; travel and magnitude are added.
@@ -226,7 +236,9 @@ class NaiveTruVaR:
         value = self._cache.get(key)
         if value is None:
             between = 1.0 if self.tasks is None else float(self.tasks[task_a, task_b])
-            value = self._cache[key] = between * float(self.kernel(np.array([a]), np.array([b]))[0, 0])
+            value = self._cache[key] = between * float(
+                self.kernel(np.array([a]), np.array([b]))[0, 0]
+            )
         return value
 
     def k_unit(self, task_a: int, a: tuple, task_b: int, b: tuple) -> float:
@@ -239,7 +251,9 @@ class NaiveTruVaR:
     def means(self) -> np.ndarray:
         residuals = [y - self.prior(a.task) for a, y in zip(self.actions, self.y, strict=True)]
         A = inverse(self.k, self.actions) if self.actions else None
-        return np.array([self.prior(0) + posterior_mean(self.k, self.actions, residuals, x, A) for x in self.D])
+        return np.array(
+            [self.prior(0) + posterior_mean(self.k, self.actions, residuals, x, A) for x in self.D]
+        )
 
     def prior(self, task: int) -> float:
         return self.constant if self.task_mean is None else self.task_mean[task]
@@ -261,11 +275,16 @@ class NaiveTruVaR:
         """Update the bounds, eq. (4)."""
         self.mu = self.means()
         self.sd = np.array([math.sqrt(max(v, 0.0)) for v in self.variances(self.actions)])
-        self.upper = np.array([m + math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
-        self.lower = np.array([m - math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)])
+        self.upper = np.array(
+            [m + math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)]
+        )
+        self.lower = np.array(
+            [m - math.sqrt(self.beta) * s for m, s in zip(self.mu, self.sd, strict=True)]
+        )
 
     def updated_sets(self, lower: Sequence[float], upper: Sequence[float], monotone: bool) -> Sets:
-        """Return the sets after eqs (5)-(7); if not monotone, M_{t-1} is replaced by D and nothing stays decided."""
+        """Return the sets after eqs (5)-(7); if not monotone, M_{t-1} is replaced by D and
+        nothing stays decided."""
         everything = set(range(len(self.D)))
         if monotone:
             M = set(self.sets.M)
@@ -352,7 +371,8 @@ class NaiveTruVaR:
         return np.array(values)
 
     def allowed(self) -> set[int]:
-        """Return the points that the choice is limited to; the prefilter breaks ties by the earlier point."""
+        """Return the points that the choice is limited to; the prefilter breaks ties by the
+        earlier point."""
         if self.among is None:
             return set(range(len(self.D)))
         if self.among == "potential":
@@ -367,7 +387,12 @@ class NaiveTruVaR:
         return max(self.beta * variance, eta**2)
 
     def gain(
-        self, row: Row, known: Sequence[Action], eta: float, A: np.ndarray | None, before: Sequence[float]
+        self,
+        row: Row,
+        known: Sequence[Action],
+        eta: float,
+        A: np.ndarray | None,
+        before: Sequence[float],
     ) -> float:
         """Return the numerator of eq. (3) for one candidate.
 
@@ -403,7 +428,9 @@ class NaiveTruVaR:
         second = 0.0
         if self.goal == "level":
             for j in sorted(self.sets.M):
-                second += self.probability_to_stay(j, width[j], shift[j]) * self.truncated(after[j], eta)
+                second += self.probability_to_stay(j, width[j], shift[j]) * self.truncated(
+                    after[j], eta
+                )
             return first - second
         for j in sorted(self.sets.targets):
             second += self.probability_of_stay(j, width, shift) * self.truncated(after[j], eta)
@@ -427,7 +454,9 @@ class NaiveTruVaR:
         total = 0.0
         for left, right in pairwise(ends):  # in between, nothing changes
             z = (max(left, -40.0) + min(right, 40.0)) / 2
-            undecided = not_below[0] <= z <= not_below[1] and not surely_above[0] < z < surely_above[1]
+            undecided = (
+                not_below[0] <= z <= not_below[1] and not surely_above[0] < z < surely_above[1]
+            )
             if best[0] <= z <= best[1] or (undecided and j in self.sets.M):
                 total += cdf(right) - cdf(left)
         return total
@@ -435,9 +464,9 @@ class NaiveTruVaR:
     def staying(self, lower: Sequence[float], upper: Sequence[float]) -> set[int]:
         """Return M_{t-1|x}: the part of M that an update with these bounds leaves.
 
-        This is also used where M is not monotone, since a measurement should not be penalised for points that may
-        become undecided again. Points outside M play no part: the maximum that an implicit threshold refers to is
-        sought among its possible locations.
+        This is also used where M is not monotone, since a measurement should not be penalised for
+        points that may become undecided again. Points outside M play no part: the maximum that an
+        implicit threshold refers to is sought among its possible locations.
         """
         lower = [low if j in self.sets.targets else -math.inf for j, low in enumerate(lower)]
         upper = [up if j in self.sets.targets else -math.inf for j, up in enumerate(upper)]
@@ -450,7 +479,10 @@ class NaiveTruVaR:
         task = action.task
         x = action.x
         own = posterior_covariance(k, before, x, task, x, A, task_a=task)
-        return [posterior_covariance(k, before, j, task, x, A) / math.sqrt(own + action.noise) for j in self.D]
+        return [
+            posterior_covariance(k, before, j, task, x, A) / math.sqrt(own + action.noise)
+            for j in self.D
+        ]
 
     def probability_to_stay(self, j: int, width: float, shift: float) -> float:
         """Return the probability that upper >= h and lower <= h at j after the measurement."""
@@ -462,14 +494,21 @@ class NaiveTruVaR:
         return cdf(high / abs(shift)) - cdf(low / abs(shift))
 
     def gains(self, eta: float | None = None) -> np.ndarray:
-        """Return the numerator of eq. (3) for every candidate, given observations and pending actions."""
+        """Return the numerator of eq. (3) for every candidate, given observations and pending
+        actions."""
         known = [*self.actions, *self.pending]
         A = inverse(self.k_unit, self.unit(known)) if known else None
         before = [posterior_variance(self.k_unit, self.unit(known), x, A) for x in self.D]
-        return np.array([self.gain(row, known, self.eta if eta is None else eta, A, before) for row in self.rows()])
+        return np.array(
+            [
+                self.gain(row, known, self.eta if eta is None else eta, A, before)
+                for row in self.rows()
+            ]
+        )
 
     def gains_ahead(self) -> np.ndarray:
-        """Return the gains; where pending actions leave nothing to gain, eta is lowered for this one choice."""
+        """Return the gains; where pending actions leave nothing to gain, eta is lowered for this
+        one choice."""
         eta = self.eta
         gains = self.gains()
         while self.pending and max(gains) <= TINY and eta**2 / self.beta >= TINY:
@@ -519,7 +558,8 @@ class NaiveTruVaR:
         self.advance()
 
     def advance(self) -> None:
-        """Start new epochs, Algorithm 1, lines 5 and 6: a `while` loop; with eta = 0 there is nothing to lower."""
+        """Start new epochs, Algorithm 1, lines 5 and 6: a `while` loop; with eta = 0 there is
+        nothing to lower."""
         if self.eta == 0.0:
             return
         while self.sets.targets:

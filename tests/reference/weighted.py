@@ -1,4 +1,5 @@
-"""Naive transcription of the score of `WeightedTruVaR`: loops, `inv`, and the sum as the documentation has it."""
+"""Naive transcription of the score of `WeightedTruVaR`: loops, `inv`, and the sum as the
+documentation has it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import numpy as np
 
 
 def conditioned(covariance: np.ndarray, where: Sequence[int], noise: Sequence[float]) -> np.ndarray:
-    """Return the covariance after measuring there: Sigma - Sigma_w (Sigma_ww + noise)^-1 Sigma_w^T."""
+    """Return the covariance after measuring there: Sigma - Sigma_w (Sigma_ww + noise)^-1
+    Sigma_w^T."""
     inside = covariance[np.ix_(where, where)] + np.diag(noise)
     return covariance - covariance[:, where] @ np.linalg.inv(inside) @ covariance[where]
 
@@ -24,7 +26,9 @@ def level_set_weights(mean: np.ndarray, covariance: np.ndarray, threshold: float
     return weights
 
 
-def weighted_reduction(covariance: np.ndarray, weights: Sequence[float], noises: Sequence[float]) -> np.ndarray:
+def weighted_reduction(
+    covariance: np.ndarray, weights: Sequence[float], noises: Sequence[float]
+) -> np.ndarray:
     """Return the sum over j of w_j min(C_jx^2 / d_x, sigma_j^2): candidates by noise levels."""
     n = len(covariance)
     out = np.zeros((n, len(noises)))
@@ -48,5 +52,7 @@ def contrast_reduction(
             difference = np.zeros(n)
             difference[j] += 1
             difference[leader] -= 1
-            out[x] += weight * (difference @ covariance @ difference - difference @ after @ difference)
+            out[x] += weight * (
+                difference @ covariance @ difference - difference @ after @ difference
+            )
     return out

@@ -1,4 +1,5 @@
-"""Status, report, figure, table, progress and service show the classes of `Result.classify`, and claim no more."""
+"""Status, report, figure, table, progress and service show the classes of `Result.classify`, and
+claim no more."""
 
 from __future__ import annotations
 
@@ -58,7 +59,11 @@ def shown_labels(study: tv.Study) -> list[str]:
     """Return the labels of the classes that every text must have."""
     n = counts(study.result().classify())
     if study.goal.level_set:
-        return [f"above 0.3: {n['above']}", f"undecided: {n['undecided']}", f"below 0.3: {n['below']}"]
+        return [
+            f"above 0.3: {n['above']}",
+            f"undecided: {n['undecided']}",
+            f"below 0.3: {n['below']}",
+        ]
     name = "maximum" if study.goal.sign > 0 else "minimum"
     return [f"possible {name}: {n['undecided']}", f"ruled out: {n['above'] + n['below']}"]
 
@@ -70,12 +75,17 @@ def words_of(page: str) -> str:
 
 def test_the_joint_classes_differ_from_the_paper_s_sets(study: tv.Study) -> None:
     result = study.result()
-    assert counts(result.classify())["undecided"] != result.potential.sum()  # otherwise the tests below show nothing
+    assert (
+        counts(result.classify())["undecided"] != result.potential.sum()
+    )  # otherwise the tests below show nothing
 
 
 def test_every_text_counts_the_points_of_classify(study: tv.Study, page_words: str) -> None:
     figure_texts = [
-        text.get_text() for axes in study.plot().axes if axes.get_legend() for text in axes.get_legend().get_texts()
+        text.get_text()
+        for axes in study.plot().axes
+        if axes.get_legend()
+        for text in axes.get_legend().get_texts()
     ]
     status = " ".join(status_text(study, TerminalStyle(width=300)).split())
     for label in shown_labels(study):
@@ -91,18 +101,26 @@ def test_every_text_counts_the_points_of_classify(study: tv.Study, page_words: s
 def test_the_map_in_letters_has_the_class_of_each_point() -> None:
     study = tv.Study(DOMAIN, tv.LevelSet(0.3), kernel=RBF([1.0, 1.0]), mean=0.0, noise=1e-3)
     study.run(height, steps=9)
-    rows = [line.split("│")[1] for line in text_map(study, TerminalStyle(80)).splitlines() if "│" in line]
+    rows = [
+        line.split("│")[1]
+        for line in text_map(study, TerminalStyle(80)).splitlines()
+        if "│" in line
+    ]
     letters = {"█": "above", "░": "below", "·": "undecided"}
     labels = study.result().classify().labels.reshape(9, 6).T[::-1]  # high y at the top
     drawn = np.array([list(row) for row in rows])
     repeat_y = drawn.shape[0] // 6
     repeat_x = drawn.shape[1] // 9
     for (row, column), label in np.ndenumerate(labels):
-        cell = drawn[row * repeat_y : (row + 1) * repeat_y, column * repeat_x : (column + 1) * repeat_x]
+        cell = drawn[
+            row * repeat_y : (row + 1) * repeat_y, column * repeat_x : (column + 1) * repeat_x
+        ]
         assert {letters[letter] for letter in cell.ravel() if letter in letters} <= {label}
 
 
-def test_tables_and_the_service_have_the_classes_of_classify(study: tv.Study, tmp_path: Path) -> None:
+def test_tables_and_the_service_have_the_classes_of_classify(
+    study: tv.Study, tmp_path: Path
+) -> None:
     result = study.result()
     labels = result.classify().labels.tolist()
     assert result.to_frame()["class"].tolist() == labels
@@ -137,7 +155,9 @@ def test_the_progress_line_counts_the_points_of_classify(study: tv.Study) -> Non
         assert "expected regret" in line
 
 
-def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(study: tv.Study, page_words: str) -> None:
+def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(
+    study: tv.Study, page_words: str
+) -> None:
     for text in (status_text(study, TerminalStyle(width=300)), page_words):
         before, _, section = text.partition(BOUNDS_TITLE)
         assert not PAPER_SETS.search(before)
@@ -168,7 +188,9 @@ def test_a_heuristic_study_claims_nothing_without_support(study: tv.Study, page_
 
 
 def test_an_exhausted_policy_is_not_called_finished() -> None:
-    study = tv.Study(DOMAIN, tv.LevelSet(0.3), kernel=RBF([0.5, 0.5]), mean=0.0, noise=1e-3, policy="truvar")
+    study = tv.Study(
+        DOMAIN, tv.LevelSet(0.3), kernel=RBF([0.5, 0.5]), mean=0.0, noise=1e-3, policy="truvar"
+    )
     study.run(height, steps=200)
     assert study.finished is None
     assert "not enough to call the study finished" in str(study.result().reason)
@@ -188,7 +210,9 @@ def test_figures_number_measurements_by_their_ids(study: tv.Study) -> None:
     assert "1" not in numbers  # withdrawn
 
 
-def test_progress_towards_a_limit_on_the_answer_is_shown_in_words_and_that_towards_epsilon_is_not() -> None:
+def test_progress_towards_a_limit_on_the_answer_is_shown_in_words_and_that_towards_epsilon_is_not() -> (
+    None
+):
     progress = {
         "budget": {"text": "cost 3, goal 9"},
         "epsilon": {"text": "epsilon 2, goal 1"},

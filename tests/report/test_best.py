@@ -1,4 +1,5 @@
-"""Status, report and run show the recommended point beside the best measurement, and the transform in use."""
+"""Status, report and run show the recommended point beside the best measurement, and the
+transform in use."""
 
 from __future__ import annotations
 
@@ -71,5 +72,7 @@ def test_a_level_set_has_neither() -> None:
         (OutputTransform(power=1e-9), "values are modelled as their power 0, a logarithm"),
     ],
 )
-def test_a_transform_is_described_unless_it_is_the_identity(transform: OutputTransform, words: str | None) -> None:
+def test_a_transform_is_described_unless_it_is_the_identity(
+    transform: OutputTransform, words: str | None
+) -> None:
     assert describe_transform(transform) == words

@@ -50,7 +50,8 @@ class ParsedPage(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    ("dimensions", "goal"), [(1, tv.LevelSet(0.3)), (2, tv.Maximize()), (3, tv.LevelSet(fraction_of_max=0.8))]
+    ("dimensions", "goal"),
+    [(1, tv.LevelSet(0.3)), (2, tv.Maximize()), (3, tv.LevelSet(fraction_of_max=0.8))],
 )
 def test_the_report_is_complete_for_every_goal_and_dimension(dimensions: int, goal) -> None:
     study = new_study(dimensions, goal)
@@ -77,23 +78,41 @@ def test_the_report_is_complete_for_every_goal_and_dimension(dimensions: int, go
 def test_the_report_loads_nothing_and_has_no_script() -> None:
     text = render_html_report(new_study())
     page = ParsedPage(text)
-    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a"})
+    assert {tag for tag, _ in page.tags}.isdisjoint(
+        {"script", "link", "iframe", "object", "embed", "form", "a"}
+    )
     for _, attributes in page.tags:
         assert all(not name.startswith("on") for name in attributes)
-        assert all((attributes.get(name) or "data:").startswith("data:") for name in ("src", "href"))
+        assert all(
+            (attributes.get(name) or "data:").startswith("data:") for name in ("src", "href")
+        )
     without_images = re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+", "", text)
     assert "http://" not in without_images
     assert "https://" not in without_images
     assert "url(" not in without_images
-    security_policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
+    security_policy = [
+        attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes
+    ]
     assert security_policy == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
 
 
 def test_user_input_is_escaped() -> None:
     domain = tv.Domain.grid(**{MALICIOUS: np.linspace(0, 1, 8)})
-    tasks = tv.Tasks([[1.0, 0.5], [0.5, 1.0]], names=["<b>bold</b>", "<i>proxy</i>"], noise=[0.01, 0.02], cost=[2, 1])
+    tasks = tv.Tasks(
+        [[1.0, 0.5], [0.5, 1.0]],
+        names=["<b>bold</b>", "<i>proxy</i>"],
+        noise=[0.01, 0.02],
+        cost=[2, 1],
+    )
     study = tv.Study(
-        domain, tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks, name=MALICIOUS, who=MALICIOUS
+        domain,
+        tv.Maximize(),
+        kernel=RBF(0.3),
+        mean=0.0,
+        noise=0.01,
+        tasks=tasks,
+        name=MALICIOUS,
+        who=MALICIOUS,
     )
     for _ in range(3):
         study.tell(study.ask(), 0.5)
@@ -107,7 +126,9 @@ def test_user_input_is_escaped() -> None:
     assert page.text.count(MALICIOUS) >= 4  # title, heading, history, settings
 
 
-def test_equal_studies_give_equal_files_and_a_study_without_measurements_gives_one(tmp_path: Path) -> None:
+def test_equal_studies_give_equal_files_and_a_study_without_measurements_gives_one(
+    tmp_path: Path,
+) -> None:
     study = new_study()
     assert render_html_report(study) == render_html_report(study)
     empty = new_study(steps=0)
@@ -121,7 +142,9 @@ def test_the_report_fits_the_width_of_a_phone(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     path = write_html_report(new_study(3, name="a-very-long-name-" * 9), tmp_path / "page.html")
     with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        browser = p.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
         for width in (360, 1280):
             page = browser.new_page(viewport={"width": width, "height": 800})
             messages: list[str] = []
@@ -129,7 +152,11 @@ def test_the_report_fits_the_width_of_a_phone(tmp_path: Path) -> None:
             page.on("request", lambda request, messages=messages: messages.append(request.url[:50]))
             page.goto(path.as_uri())
             content_width = page.evaluate("document.documentElement.scrollWidth")
-            loaded = page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-            unexpected = [message for message in messages if not message.startswith(("file:", "data:"))]
+            loaded = page.evaluate(
+                "[...document.images].every(image => image.complete && image.naturalWidth > 0)"
+            )
+            unexpected = [
+                message for message in messages if not message.startswith(("file:", "data:"))
+            ]
             assert (content_width, loaded, unexpected) == (width, True, [])
         browser.close()

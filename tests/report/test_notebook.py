@@ -1,4 +1,5 @@
-"""Notebooks: cards, figures, progress and the live map, executed by nbclient and drawn by a browser."""
+"""Notebooks: cards, figures, progress and the live map, executed by nbclient and drawn by a
+browser."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ CELLS = [
     "import numpy as np, truvar as tv\n"
     "from sklearn.gaussian_process.kernels import RBF\n"
     "domain = tv.Domain.grid(x=np.linspace(0, 1, 20), y=np.linspace(0, 1, 15))\n"
-    "study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01, name='pond')\n"
+    "study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01, "
+    "name='pond')\n"
     "study",
     "live = tv.notebook.live_map(study)\nlive",
-    "study.run(lambda p: float(np.sin(4 * p['x']) * p['y']), steps=6, progress=True, callbacks=[live])",
+    "study.run(lambda p: float(np.sin(4 * p['x']) * p['y']), steps=6, progress=True, "
+    "callbacks=[live])",
     "study.plot()",
     "study.ask()",
     "study.plot(kind='convergence')",
@@ -34,7 +37,9 @@ CELLS = [
 
 def new_study(dimensions: int) -> tv.Study:
     axes = {name: np.linspace(0, 1, 9) for name in "xyz"[:dimensions]}
-    study = tv.Study(tv.Domain.grid(**axes), tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01, name="pond")
+    study = tv.Study(
+        tv.Domain.grid(**axes), tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01, name="pond"
+    )
     study.run(lambda point: float(np.sin(4 * point["x"])), steps=6)
     study.ask()
     return study
@@ -46,7 +51,9 @@ def test_a_notebook_shows_cards_figures_progress_and_the_live_map(tmp_path: Path
     pytest.importorskip("anywidget")
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    client = nbclient.NotebookClient(
+        notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+    )
     client.execute()
     shown = [[output.get("data", {}) for output in cell.outputs] for cell in notebook.cells]
     assert "where is the value above 0.5?" in shown[0][0]["text/html"]
@@ -55,7 +62,9 @@ def test_a_notebook_shows_cards_figures_progress_and_the_live_map(tmp_path: Path
     assert "measurement 6/6" in progress["text/plain"]
     assert "truvar-progress" in progress["text/html"]
     assert "6 measurements, cost 6" in result["text/html"]
-    png, _ = (base64.b64decode(the_image(cell.outputs)) for cell in (notebook.cells[3], notebook.cells[5]))
+    png, _ = (
+        base64.b64decode(the_image(cell.outputs)) for cell in (notebook.cells[3], notebook.cells[5])
+    )
     assert struct.unpack(">II", png[16:24]) == (1210, 682)
     assert len(png) > 20_000
     assert "study.tell(7, VALUE)" in shown[4][0]["text/html"]
@@ -66,7 +75,9 @@ def test_a_notebook_shows_cards_figures_progress_and_the_live_map(tmp_path: Path
 
 def the_image(outputs: list[Any]) -> str:
     """Return the image of a cell, which must have one and no more."""
-    (image,) = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    (image,) = [
+        output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})
+    ]
     return image
 
 
@@ -86,7 +97,9 @@ def test_a_notebook_with_inline_figures_shows_the_plot_once(tmp_path: Path) -> N
         "study.plot(kind='convergence')",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     for cell in notebook.cells[-2:]:
         assert base64.b64decode(the_image(cell.outputs)).startswith(b"\x89PNG")
 
@@ -148,7 +161,9 @@ widget.render({{ model, el: document.getElementById("cell") }});
     path = tmp_path / "cell.html"
     path.write_text(page_text, encoding="utf-8")
     with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        browser = tool.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page(viewport={"width": 840, "height": 700})
         mistakes: list[str] = []
         page.on("pageerror", lambda error: mistakes.append(str(error)))
@@ -156,7 +171,9 @@ widget.render({{ model, el: document.getElementById("cell") }});
         page.goto(path.as_uri())
         page.locator("#cell figure").first.wait_for()
         for _ in range(100):
-            picture = image.open(io.BytesIO(page.screenshot(path=tmp_path / "map.png"))).convert("RGB")
+            picture = image.open(io.BytesIO(page.screenshot(path=tmp_path / "map.png"))).convert(
+                "RGB"
+            )
             colours = picture.getcolors(maxcolors=1_000_000)
             if colours is not None and len(colours) > 60:
                 break

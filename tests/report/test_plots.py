@@ -1,4 +1,5 @@
-"""Figures by name: every kind in one to ten dimensions, light and dark, and the numbers that they show."""
+"""Figures by name: every kind in one to ten dimensions, light and dark, and the numbers that
+they show."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def new_study(dimensions: int, goal: Any = None, steps: int = 8, **options: Any)
     elif dimensions == 2:
         domain = tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 7))
     else:
-        domain = tv.Domain.box(**{f"x{k}": (0.0, 1.0) for k in range(1, dimensions + 1)}, representers=120)
+        domain = tv.Domain.box(
+            **{f"x{k}": (0.0, 1.0) for k in range(1, dimensions + 1)}, representers=120
+        )
     kernel = options.pop("kernel", RBF(np.linspace(0.3, 0.9, dimensions)))
     study = tv.Study(domain, goal or tv.Maximize(), kernel=kernel, mean=0.0, noise=0.01, **options)
     study.run(bump, steps=steps)
@@ -60,7 +63,9 @@ PANELS = {  # axes of each kind in 1, 2, 3, 6 and 10 dimensions, colour bars inc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_drawn_in_one_to_ten_dimensions(kind: str, studies: dict[int, tv.Study]) -> None:
+def test_every_kind_is_drawn_in_one_to_ten_dimensions(
+    kind: str, studies: dict[int, tv.Study]
+) -> None:
     options = {"moments": 2} if kind == "convergence" else {}
     for study, expected in zip(studies.values(), PANELS[kind], strict=True):
         figure = study.plot(kind=kind, **options)
@@ -70,7 +75,9 @@ def test_every_kind_is_drawn_in_one_to_ten_dimensions(kind: str, studies: dict[i
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_dark_figure_has_light_text_on_a_dark_background(kind: str, studies: dict[int, tv.Study]) -> None:
+def test_a_dark_figure_has_light_text_on_a_dark_background(
+    kind: str, studies: dict[int, tv.Study]
+) -> None:
     from matplotlib.colors import to_hex
     from matplotlib.text import Text
 
@@ -78,7 +85,9 @@ def test_a_dark_figure_has_light_text_on_a_dark_background(kind: str, studies: d
     figure = studies[3].plot(kind=kind, theme="dark", **options)
     assert to_hex(figure.get_facecolor()).upper() == style.DARK_GROUND
     figure.draw_without_rendering()
-    shown = [text for text in figure.findobj(Text) if text.get_text() and not text.get_path_effects()]
+    shown = [
+        text for text in figure.findobj(Text) if text.get_text() and not text.get_path_effects()
+    ]
     assert len(shown) > 3
     assert all(style.lighter(text.get_color()) is None for text in shown)
 
@@ -95,7 +104,10 @@ def test_figures_of_a_study_without_measurements_are_drawn() -> None:
 
 def test_mixed_parameters_have_their_values_on_the_axes() -> None:
     domain = tv.Domain.box(
-        lr=tv.Log(1e-6, 1e-1), depth=tv.Integer(1, 12), solver=tv.Categorical(["lbfgs", "saga"]), representers=100
+        lr=tv.Log(1e-6, 1e-1),
+        depth=tv.Integer(1, 12),
+        solver=tv.Categorical(["lbfgs", "saga"]),
+        representers=100,
     )
     study = tv.Study(domain, tv.Minimize())
     rng = np.random.default_rng(0)
@@ -110,9 +122,13 @@ def test_mixed_parameters_have_their_values_on_the_axes() -> None:
     assert len(study.plot(kind="contours").axes) == 10
 
 
-def test_an_unknown_kind_theme_backend_or_option_names_the_known_ones(studies: dict[int, tv.Study]) -> None:
+def test_an_unknown_kind_theme_backend_or_option_names_the_known_ones(
+    studies: dict[int, tv.Study],
+) -> None:
     study = studies[1]
-    with pytest.raises(InvalidArgumentError, match="unknown kind of figure 'slice'; did you mean 'slices'"):
+    with pytest.raises(
+        InvalidArgumentError, match="unknown kind of figure 'slice'; did you mean 'slices'"
+    ):
         study.plot(kind="slice")
     with pytest.raises(InvalidArgumentError, match="theme"):
         study.plot(theme="night")
@@ -138,7 +154,9 @@ def test_a_slice_is_the_posterior_through_the_point(studies: dict[int, tv.Study]
     row = 5
     column = 20
     np.testing.assert_allclose(
-        plane.mean[row, column], study.predict([[plane.x[column], 0.4, plane.y[row]]])[0][0], rtol=1e-10
+        plane.mean[row, column],
+        study.predict([[plane.x[column], 0.4, plane.y[row]]])[0][0],
+        rtol=1e-10,
     )
     opacity = slices.opacity(np.array([[0.2, 0.9, 0.6], [1.0, 0.9, 0.0]]), [1])
     assert opacity[0] == 1.0
@@ -175,7 +193,9 @@ def test_the_score_of_earlier_moments_is_what_was_known_then() -> None:
         study.tell(suggestion, bump(suggestion.point))
         known.append((study.steps, study.spent, study.result()))
     records = score_history(study, moments=6)
-    assert [(record.steps, record.spent) for record in records] == [(steps, spent) for steps, spent, _ in known]
+    assert [(record.steps, record.spent) for record in records] == [
+        (steps, spent) for steps, spent, _ in known
+    ]
     for record, (_, _, result) in zip(records, known, strict=True):
         assert record.score == result.expected_f1
     assert [record.steps for record in score_history(study, moments=3)] == [2, 4, 6]
@@ -241,4 +261,7 @@ def test_a_comparison_of_policies_is_drawn() -> None:
     problem = problem_from_dict(specification)
     result = tv.backtest(problem, np.array(truth), ["truvar", "random"], replicates=2, budget=5)
     figure = tv.plot.comparison(result, theme="dark")
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["truvar", "random"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
+        "truvar",
+        "random",
+    ]

@@ -23,7 +23,8 @@ from truvar.report.plot_data import PlotData, cell_edges
 from truvar.report.progress import progress_bar
 from truvar.study.limits import RunLimits
 
-# -- studies -----------------------------------------------------------------------------------------------------------
+# -- studies
+# --------------------------------------------------------------------------------------------------
 
 
 def kernel(*lengthscales: float) -> object:
@@ -33,8 +34,12 @@ def kernel(*lengthscales: float) -> object:
 LINE = tv.Domain.grid(time_s=np.linspace(0, 10, 60))
 PLANE = tv.Domain.grid(distance_m=np.linspace(0, 1000, 12), depth_m=np.linspace(-20, 0, 10))
 DECADES = tv.Domain.grid(C=np.geomspace(1, 1e4, 9), alpha=np.linspace(0, 1, 6))
-SPACE = tv.Domain.grid(C=np.geomspace(1, 1e4, 5), alpha=np.linspace(0, 1, 4), temp_C=np.linspace(100, 200, 3))
-SCATTERED = tv.Domain.table(pd.DataFrame(np.random.default_rng(0).uniform(size=(70, 2)), columns=["u_km", "v_km"]))
+SPACE = tv.Domain.grid(
+    C=np.geomspace(1, 1e4, 5), alpha=np.linspace(0, 1, 4), temp_C=np.linspace(100, 200, 3)
+)
+SCATTERED = tv.Domain.table(
+    pd.DataFrame(np.random.default_rng(0).uniform(size=(70, 2)), columns=["u_km", "v_km"])
+)
 DIAGONAL = tv.Domain.table(pd.DataFrame({"u": np.arange(9.0), "v": np.arange(9.0)}))
 ONE_ROW = tv.Domain.grid(u=np.linspace(0, 1, 9), v=[3.0])
 SINGLE = tv.Domain.grid(u=[3.0], v=[1.0])
@@ -87,7 +92,8 @@ def size_of(png: bytes) -> tuple[int, int]:
     return struct.unpack(">II", png[16:24])
 
 
-# -- the figure --------------------------------------------------------------------------------------------------------
+# -- the figure
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
@@ -97,7 +103,8 @@ def test_every_goal_in_every_dimension_is_drawn_without_a_warning(domain, goal):
 
 
 @pytest.mark.parametrize(
-    ("domain", "goal"), [(LINE, "level set"), (PLANE, "implicit"), (SPACE, "maximum"), (PLANE, "minimum")]
+    ("domain", "goal"),
+    [(LINE, "level set"), (PLANE, "implicit"), (SPACE, "maximum"), (PLANE, "minimum")],
 )
 def test_every_goal_is_drawn_before_the_first_measurement_without_a_warning(domain, goal):
     check_drawn(new_study(domain, GOALS[goal]))
@@ -164,8 +171,13 @@ def test_noise_levels_and_tasks_are_drawn():
 
 def test_the_route_is_drawn_only_where_moving_costs_something():
     travel = tv.Cost(base=1, travel={"distance_m": 0.01})
-    assert any("route" in text for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3), cost=travel), 4)))
-    assert not any("route" in text for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3)), 4)))
+    assert any(
+        "route" in text
+        for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3), cost=travel), 4))
+    )
+    assert not any(
+        "route" in text for text in legend_texts(advanced(new_study(PLANE, tv.LevelSet(0.3)), 4))
+    )
 
 
 def test_the_legend_counts_the_points_of_each_class():
@@ -198,7 +210,9 @@ def test_a_figure_leaves_no_global_state_behind():
 
 
 def test_truth_of_the_wrong_length_is_refused():
-    with pytest.raises(InvalidArgumentError, match=r"one value per point, shape \(60,\), got shape \(3,\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"one value per point, shape \(60,\), got shape \(3,\)"
+    ):
         plot_study(new_study(LINE, tv.LevelSet(0.3)), truth=[1, 2, 3])
 
 
@@ -208,7 +222,8 @@ def test_missing_matplotlib_says_what_to_install(monkeypatch):
         plot_study(new_study(LINE, tv.LevelSet(0.3)))
 
 
-# -- labels and scales -------------------------------------------------------------------------------------------------
+# -- labels and scales
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -249,7 +264,8 @@ def test_cell_edges_lie_halfway_between_the_values():
     assert cell_edges(np.array([2.0]), geometric=False).tolist() == [1.5, 2.5]
 
 
-# -- the report --------------------------------------------------------------------------------------------------------
+# -- the report
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_report_has_all_files_and_they_agree_with_the_study(tmp_path: Path):
@@ -266,7 +282,9 @@ def test_a_folder_report_has_all_files_and_they_agree_with_the_study(tmp_path: P
     points = pd.read_csv(paths["points"])
     data = json.loads(paths["summary"].read_text())
     result = study.result()
-    assert measured["value"].to_numpy() == pytest.approx(study.measurements["value"].to_numpy(), rel=1e-6)
+    assert measured["value"].to_numpy() == pytest.approx(
+        study.measurements["value"].to_numpy(), rel=1e-6
+    )
     assert data["result"]["steps"] == len(measured) == 12
     assert data["result"]["spent"] == pytest.approx(measured["spent"].iloc[-1])
     assert data["truth"]["f1"] == pytest.approx(result.f1(truth))
@@ -286,7 +304,9 @@ def test_a_report_replaces_an_older_one(tmp_path: Path):
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
 def test_the_summary_of_a_study_without_measurements_is_strict_json(goal, tmp_path: Path):
     write_report(new_study(LINE, goal), tmp_path, true_values(LINE))
-    data = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    data = json.loads(
+        (tmp_path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name)
+    )
     assert data["result"]["steps"] == 0
     assert data["settings"]["goal"]["kind"] == type(goal).__name__
 
@@ -309,7 +329,8 @@ def test_the_error_names_a_folder_that_cannot_be_created(tmp_path: Path):
         write_report(new_study(LINE, tv.Maximize()), tmp_path / "taken")
 
 
-# -- progress ----------------------------------------------------------------------------------------------------------
+# -- progress
+# --------------------------------------------------------------------------------------------------
 
 
 class Terminal(io.StringIO):
@@ -349,7 +370,9 @@ def test_the_last_state_is_not_shown_twice():
 def test_progress_shows_limits_and_with_the_truth_f1_or_regret():
     truth = true_values(LINE)
     (line,) = progress_output(io.StringIO(), 7, truth=truth, budget=50, steps=90).splitlines()
-    assert re.search(r"expected F1 [01]\.\d+ \([01]\.\d+ to [01]\.\d+\)  true F1 [01]\.\d{3}$", line)
+    assert re.search(
+        r"expected F1 [01]\.\d+ \([01]\.\d+ to [01]\.\d+\)  true F1 [01]\.\d{3}$", line
+    )
     assert "7/90" in line
     assert "/50" in line
     (line,) = progress_output(io.StringIO(), 7, goal=tv.Maximize(), truth=truth).splitlines()
@@ -362,7 +385,9 @@ def test_progress_shows_the_goal_of_a_limit_on_the_answer():
     line = progress_output(io.StringIO(), 5, limits=RunLimits(f1=0.9, steps=30)).splitlines()[-1]
     assert re.search(r"expected F1 0\.\d+ \(0\.\d+ to [01]\.\d+\), goal 0\.9", line)
     assert "5/30" in line
-    line = progress_output(io.StringIO(), 5, GOALS["maximum"], limits=RunLimits(relative_regret=0.01)).splitlines()[-1]
+    line = progress_output(
+        io.StringIO(), 5, GOALS["maximum"], limits=RunLimits(relative_regret=0.01)
+    ).splitlines()[-1]
     assert re.search(r"expected regret \S+ \(\S+ to \S+\), goal 0\.\d+", line)
 
 
@@ -434,7 +459,8 @@ def test_the_progress_line_names_the_classes_in_words():
     assert "above" not in line
 
 
-# -- progress bar ------------------------------------------------------------------------------------------------------
+# -- progress bar
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_progress_bar_counts_up_to_the_total():
@@ -469,10 +495,18 @@ def test_excluded_and_failed_places_are_marked_on_the_maps():
     failed = study.ask()
     study.fail(failed, "no signal")
     figure = study.plot()
-    maps = [ax for ax in figure.axes if {"excluded", "failed"} <= {text.get_text() for text in _legend_texts(ax)}]
+    maps = [
+        ax
+        for ax in figure.axes
+        if {"excluded", "failed"} <= {text.get_text() for text in _legend_texts(ax)}
+    ]
     assert len(maps) == 2
     for ax in maps:
-        marks = {len(marked.get_offsets()) for marked in ax.collections if marked.get_offsets() is not None}
+        marks = {
+            len(marked.get_offsets())
+            for marked in ax.collections
+            if marked.get_offsets() is not None
+        }
         assert int(study.result().excluded.sum()) - 1 in marks
         offsets = [np.asarray(marked.get_offsets()).tolist() for marked in ax.collections]
         assert [[failed.point["x"], failed.point["y"]]] in offsets

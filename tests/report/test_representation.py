@@ -63,15 +63,26 @@ def test_text_is_escaped_in_notebooks() -> None:
 def test_representations_name_what_matters() -> None:
     study = new_study(tv.Maximize())
     suggestion = study.ask()
-    assert repr(suggestion).startswith(f"Suggestion(id=5, point={suggestion.point!r}, noise=0.01, cost=1.0, gain=")
-    assert repr(study.domain) == "<Domain: grid of 600 points; x: 0 to 1, 30 values; y: 0 to 1, 20 values>"
+    assert repr(suggestion).startswith(
+        f"Suggestion(id=5, point={suggestion.point!r}, noise=0.01, cost=1.0, gain="
+    )
+    assert (
+        repr(study.domain)
+        == "<Domain: grid of 600 points; x: 0 to 1, 30 values; y: 0 to 1, 20 values>"
+    )
     box = tv.Domain.box(lr=tv.Log(1e-4, 1e-1), solver=tv.Categorical(["a", "b"]), representers=40)
     assert repr(box) == "<Domain: box of 40 points; lr: 0.0001 to 0.1 on a log scale; solver: a, b>"
     result = study.result()
-    assert repr(result).startswith("Result: 4 measurements, cost 4, 600 points\n  answer  With 95 % probability")
+    assert repr(result).startswith(
+        "Result: 4 measurements, cost 4, 600 points\n  answer  With 95 % probability"
+    )
     assert str(result.certificate) in repr(result.certificate)
-    assert f"best so far</th><td style='text-align:left;padding:.1em 0'>{result.best_observed.value:.6g}" in (  # type: ignore[union-attr]
-        result._repr_html_()
+    assert (
+        "best so far</th><td style='text-align:left;padding:.1em "
+        f"0'>{result.best_observed.value:.6g}"
+        in (  # type: ignore[union-attr]
+            result._repr_html_()
+        )
     )
 
 

@@ -18,7 +18,9 @@ from truvar.report.text_map import text_map
 
 def study_on_grid(goal=None, **settings) -> tv.Study:
     domain = tv.Domain.grid(x_m=np.linspace(0, 4, 9), y_m=np.linspace(-2, 0, 5))
-    return tv.Study(domain, goal or tv.LevelSet(0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4, **settings)
+    return tv.Study(
+        domain, goal or tv.LevelSet(0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4, **settings
+    )
 
 
 def test_the_map_has_high_coordinates_at_the_top_and_marks_measurements() -> None:
@@ -43,7 +45,11 @@ def test_the_number_of_letters_of_a_class_is_proportional_to_its_points() -> Non
     for x in (0.0, 2.0, 4.0):
         study.tell({"x_m": x, "y_m": -1.0}, x)
     suggestion = study.ask()
-    rows = [line.split("│")[1] for line in text_map(study, TerminalStyle(80)).splitlines() if "│" in line]
+    rows = [
+        line.split("│")[1]
+        for line in text_map(study, TerminalStyle(80)).splitlines()
+        if "│" in line
+    ]
     result = study.result()
     letters = "".join(rows)
     marks = len(re.findall("[●◆★]", letters))
@@ -57,7 +63,11 @@ def test_a_curve_shows_measurements_at_their_height() -> None:
     study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(1.0), mean=0.0, noise=1e-4)
     study.tell({"t": 0.0}, 9.0)
     study.tell({"t": 10.0}, -9.0)
-    rows = [line.split("│")[1] for line in text_map(study, TerminalStyle(80)).splitlines() if "│" in line]
+    rows = [
+        line.split("│")[1]
+        for line in text_map(study, TerminalStyle(80)).splitlines()
+        if "│" in line
+    ]
     assert rows[0][:2].count("●") == 1
     assert rows[-1][-2:].count("●") == 1
 
@@ -66,7 +76,9 @@ def test_a_curve_shows_measurements_at_their_height() -> None:
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.2), tv.Minimize()])
 @pytest.mark.parametrize("width", [40, 100])
-def test_maps_of_every_shape_fit_the_terminal(points: int, dimensions: int, goal, width: int) -> None:
+def test_maps_of_every_shape_fit_the_terminal(
+    points: int, dimensions: int, goal, width: int
+) -> None:
     table = np.random.default_rng(0).lognormal(0, 2, (points, dimensions))
     frame = pd.DataFrame(table, columns=[f"x{k}_m" for k in range(dimensions)])
     study = tv.Study(tv.Domain.table(frame), goal, kernel=RBF(1.0), mean=0.0, noise=0.01)
@@ -101,7 +113,9 @@ def test_control_characters_of_categories_are_removed(dimensions: int) -> None:
     domain = tv.Domain.grid(**{f"x{k}": kinds for k in range(dimensions)})
     study = tv.Study(domain, tv.Maximize(), kernel=RBF(1.0), noise=0.01, mean=0.0)
     study.tell(domain.point(0), 1.0)
-    lines = text_map(study, TerminalStyle(80, colour=False, unicode=True, is_terminal=False)).splitlines()
+    lines = text_map(
+        study, TerminalStyle(80, colour=False, unicode=True, is_terminal=False)
+    ).splitlines()
     assert all(line.isprintable() for line in lines)
 
 
@@ -111,7 +125,11 @@ def test_the_card_names_noise_level_and_task() -> None:
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=levels)
     suggestion = study.ask()
     assert f"level {suggestion.level}: ± " in suggestion_card(study, suggestion, TerminalStyle())
-    tasks = tv.Tasks([[1.0, 0.9], [0.9, 1.0]], names=["target", "proxy"], noise=[0.01, 0.01], cost=[9, 1])
+    tasks = tv.Tasks(
+        [[1.0, 0.9], [0.9, 1.0]], names=["target", "proxy"], noise=[0.01, 0.01], cost=[9, 1]
+    )
     study = tv.Study(domain, tv.LevelSet(0.2), kernel=RBF(0.3), mean=0.0, noise=0.01, tasks=tasks)
     suggestion = study.ask()
-    assert f"measure    {suggestion.task} at x " in suggestion_card(study, suggestion, TerminalStyle())
+    assert f"measure    {suggestion.task} at x " in suggestion_card(
+        study, suggestion, TerminalStyle()
+    )

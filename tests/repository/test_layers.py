@@ -36,13 +36,19 @@ def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
     code = "import sys; from importlinter.cli import lint_imports_command as run; run(sys.argv[1:])"
     command = [sys.executable, "-c", code, "--no-cache", "--config", str(ROOT / "pyproject.toml")]
     environment = {**os.environ, "PYTHONPATH": str(source)}
-    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=source, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the source tree that a test may break."""
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc"))
+    shutil.copytree(
+        ROOT / "src",
+        tmp_path / "src",
+        ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc"),
+    )
     return tmp_path / "src"
 
 
@@ -55,12 +61,22 @@ def test_the_package_keeps_its_layers() -> None:
 @pytest.mark.parametrize(
     ("module", "line", "broken"),
     [
-        ("domain/goals.py", "from truvar.study.study import Study", "truvar.domain is not allowed to import"),
-        ("models/fit.py", "def f():\n    import matplotlib", "truvar.models is not allowed to import matplotlib"),
+        (
+            "domain/goals.py",
+            "from truvar.study.study import Study",
+            "truvar.domain is not allowed to import",
+        ),
+        (
+            "models/fit.py",
+            "def f():\n    import matplotlib",
+            "truvar.models is not allowed to import matplotlib",
+        ),
         ("study/result.py", "import sqlite3", "truvar.study is not allowed to import sqlite3"),
     ],
 )
-def test_an_import_against_the_layers_is_found(copy: Path, module: str, line: str, broken: str) -> None:
+def test_an_import_against_the_layers_is_found(
+    copy: Path, module: str, line: str, broken: str
+) -> None:
     path = copy / "truvar" / module
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
     done = lint_imports(copy)
@@ -69,7 +85,9 @@ def test_an_import_against_the_layers_is_found(copy: Path, module: str, line: st
 
 
 def test_a_package_without_a_layer_is_found(copy: Path) -> None:
-    (copy / "truvar" / "helpers.py").write_text('"""Nobody said where this belongs."""\n', encoding="utf-8")
+    (copy / "truvar" / "helpers.py").write_text(
+        '"""Nobody said where this belongs."""\n', encoding="utf-8"
+    )
     done = lint_imports(copy)
     assert done.returncode == 1
     assert "helpers" in done.stdout

@@ -19,7 +19,9 @@ RECIPE = (ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding
 
 
 def minimum_versions() -> Any:
-    spec = importlib.util.spec_from_file_location("minimum_versions", ROOT / ".ci" / "minimum_versions.py")
+    spec = importlib.util.spec_from_file_location(
+        "minimum_versions", ROOT / ".ci" / "minimum_versions.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -40,7 +42,9 @@ def as_recipe(requirement: str) -> str:
 
 
 def test_the_recipe_has_the_requirements_of_the_project() -> None:
-    assert section("run") - {"python >=${{ python_min }}"} == {as_recipe(each) for each in PROJECT["dependencies"]}
+    assert section("run") - {"python >=${{ python_min }}"} == {
+        as_recipe(each) for each in PROJECT["dependencies"]
+    }
     assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in RECIPE
     assert f'version: "{truvar.__version__}"' in RECIPE
     assert PROJECT["description"] in RECIPE
@@ -69,7 +73,8 @@ def test_a_requirement_without_a_floor_is_refused() -> None:
 
 
 def test_scipy_has_the_argument_that_its_floor_is_for() -> None:
-    """`qmc.Sobol(rng=...)` came with SciPy 1.15; before it was `seed`. `optimize.nnls` is right from 1.16 on."""
+    """`qmc.Sobol(rng=...)` came with SciPy 1.15; before it was `seed`. `optimize.nnls` is right
+    from 1.16 on."""
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     assert "qmc.Sobol" in code
     assert not re.search(r"qmc\.Sobol\([^)]*seed=", code)

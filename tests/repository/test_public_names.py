@@ -1,4 +1,5 @@
-"""The public names: the same for Python, type checkers and `__all__`, and imported only when used."""
+"""The public names: the same for Python, type checkers and `__all__`, and imported only when
+used."""
 
 from __future__ import annotations
 
@@ -13,20 +14,37 @@ import pytest
 import truvar
 import truvar.acquisition
 
-HEAVY = ("numpy", "scipy", "sklearn", "pandas", "numba", "sqlalchemy", "matplotlib", "pydantic", "jinja2")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "numba",
+    "sqlalchemy",
+    "matplotlib",
+    "pydantic",
+    "jinja2",
+)
 
 
 def loaded_by(code: str) -> set[str]:
     """Return the heavy libraries that a fresh interpreter has imported after running the code."""
-    whole = f"{code}\nimport sys\nprint()\nprint(*[name for name in {HEAVY} if name in sys.modules])"
+    whole = (
+        f"{code}\nimport sys\nprint()\nprint(*[name for name in {HEAVY} if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
 def names_for_type_checkers(package: object) -> dict[str, str]:
-    """Return name -> module for the imports under `if TYPE_CHECKING:` in the package's `__init__.py`."""
+    """Return name -> module for the imports under `if TYPE_CHECKING:` in the package's
+    `__init__.py`."""
     tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
-    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    blocks = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     found = {}
     for statement in (statement for block in blocks for statement in block.body):
         assert isinstance(statement, ast.ImportFrom)
@@ -37,7 +55,9 @@ def names_for_type_checkers(package: object) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("package", [truvar, truvar.acquisition], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [truvar, truvar.acquisition], ids=lambda package: package.__name__
+)
 def test_table_type_checking_block_and_all_agree(package):
     table = package._MODULES
     assert names_for_type_checkers(package) == table

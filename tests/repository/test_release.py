@@ -1,4 +1,5 @@
-"""A release is one version everywhere, and its core runs alone. `make release-check` tries the wheel itself."""
+"""A release is one version everywhere, and its core runs alone. `make release-check` tries the
+wheel itself."""
 
 import re
 import subprocess
@@ -12,7 +13,9 @@ from tests.repository.test_layers import OPTIONAL
 from truvar import __version__
 
 ROOT = Path(__file__).parents[2]
-HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'distributed', 'playwright']}))"
+HIDDEN = (
+    f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'distributed', 'playwright']}))"
+)
 
 
 def text(name: str) -> str:
@@ -21,7 +24,9 @@ def text(name: str) -> str:
 
 def test_the_version_is_the_same_everywhere():
     project = tomllib.loads(text("pyproject.toml"))
-    assert project["tool"]["hatch"]["version"]["path"] == "src/truvar/__init__.py"  # the wheel's is that of the package
+    assert (
+        project["tool"]["hatch"]["version"]["path"] == "src/truvar/__init__.py"
+    )  # the wheel's is that of the package
     (cited,) = re.findall(r'^version: "(.+)"$', text("CITATION.cff"), flags=re.MULTILINE)
     (day,) = re.findall(r"^date-released: (.+)$", text("CITATION.cff"), flags=re.MULTILINE)
     released = re.findall(r"^## \[(\d.*?)\] - (.+)$", text("CHANGELOG.md"), flags=re.MULTILINE)
@@ -31,7 +36,11 @@ def test_the_version_is_the_same_everywhere():
 def without_extras(code: str, folder: Path) -> str:
     """Return what the code prints where no optional library is installed."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{HIDDEN}\n{code}"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-c", f"{HIDDEN}\n{code}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

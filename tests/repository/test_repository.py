@@ -1,4 +1,5 @@
-"""The repository is meant for anyone: no paths of one machine, no download hosts, no stale commands."""
+"""The repository is meant for anyone: no paths of one machine, no download hosts, no stale
+commands."""
 
 import re
 import shutil
@@ -10,14 +11,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 # Written in pieces, so that this file does not contain what it looks for.
-HOSTS = ["py" + "pi.org", "python" + "hosted.org", "ana" + "conda.org", "npm" + "js.org", "npm" + "js.com"]
+HOSTS = [
+    "py" + "pi.org",
+    "python" + "hosted.org",
+    "ana" + "conda.org",
+    "npm" + "js.org",
+    "npm" + "js.com",
+]
 FOLDERS = ["work", "root", "farm"]
 WORDS = ["sub" + "agent", r"\bC" + "EO" + r"\b"]
 UNWANTED = re.compile(
     "|".join(
         [
             *(re.escape(host) for host in HOSTS),
-            rf"(?<![\w.~*-])/(?:{'|'.join(FOLDERS)})/",  # absolute, not a folder of that name somewhere
+            # absolute, not a folder of that name somewhere
+            rf"(?<![\w.~*-])/(?:{'|'.join(FOLDERS)})/",
             *WORDS,
         ]
     )
@@ -38,7 +46,9 @@ def make_commands(markdown: str) -> list[str]:
 def tracked_files() -> list[Path]:
     if not shutil.which("git") or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
@@ -49,7 +59,10 @@ def test_no_file_names_a_machine_or_a_download_host(tracked_files):
         if b"\0" in content:
             continue
         for number, line in enumerate(content.decode("utf-8").splitlines(), start=1):
-            found += [f"{path.relative_to(ROOT)}:{number}: {match.group()}" for match in UNWANTED.finditer(line)]
+            found += [
+                f"{path.relative_to(ROOT)}:{number}: {match.group()}"
+                for match in UNWANTED.finditer(line)
+            ]
     assert not found
 
 

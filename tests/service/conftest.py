@@ -40,7 +40,8 @@ def chromium():
 def page_on(chromium, served):
     """Open a page on a device; script errors, dialogs and requests to other servers fail the test.
 
-    `tolerate` is the beginning of messages on the console that the test expects: browsers log every refused request.
+    `tolerate` is the beginning of messages on the console that the test expects: browsers log every
+    refused request.
     """
     api, _ = served
     contexts = []
@@ -59,7 +60,12 @@ def page_on(chromium, served):
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
         page.on("console", report)
-        page.on("request", lambda request: problems.append(request.url) if not _is_own(request.url, api.url) else None)
+        page.on(
+            "request",
+            lambda request: (
+                problems.append(request.url) if not _is_own(request.url, api.url) else None
+            ),
+        )
         page.goto(f"{api.url}/{address}")
         return page
 

@@ -1,4 +1,5 @@
-"""Convergence, model, problems that are checked, renaming and deleting: what the page needs beside the view."""
+"""Convergence, model, problems that are checked, renaming and deleting: what the page needs
+beside the view."""
 
 import logging
 
@@ -70,7 +71,10 @@ def test_model_has_check_importance_and_curves_through_a_point(client):
     assert found["importance"][0]["total"] > 0.2
     curve = found["profiles"][0]
     assert curve["column"] == "x"
-    assert all(low < mean < high for low, mean, high in zip(curve["low"], curve["mean"], curve["high"], strict=True))
+    assert all(
+        low < mean < high
+        for low, mean, high in zip(curve["low"], curve["mean"], curve["high"], strict=True)
+    )
     other = get(client, "/studies/model/model?at=0.25,0.75")
     assert other["at"] == {"x": 0.25, "y": 0.75}
     assert other["profiles"][0]["mean"] != curve["mean"]
@@ -81,7 +85,9 @@ def test_model_has_check_importance_and_curves_through_a_point(client):
 
 def test_a_mean_that_the_domain_alone_has_is_reported_instead_of_curves(client):
     problem = '[domain]\ntable = "t.csv"\ncolumns = ["x"]\n[goal]\nmaximize = true\n'
-    problem += '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = "y"\n[noise]\nvariance = 0.01\n'
+    problem += (
+        '[model]\nkernel = "rbf"\nlengthscales = [1.0]\nmean = "y"\n[noise]\nvariance = 0.01\n'
+    )
     create(client, "column", problem, tables={"t.csv": TABLE})
     tell(client, "column", point={"x": 0.5}, y=1.0)
     found = get(client, "/studies/column/model")
@@ -102,7 +108,10 @@ def test_view_has_expected_values_bands_and_context(client):
     assert set(view["bands"]["of"]) <= {-1, 0, 1, 2}
     assert len(view["bands"]["of"]) == view["shown"]
     create(client, "given", CONTEXT)
-    assert [column["context"] for column in get(client, "/studies/given/view")["columns"]] == [False, True]
+    assert [column["context"] for column in get(client, "/studies/given/view")["columns"]] == [
+        False,
+        True,
+    ]
     assert get(client, "/studies/given/view")["bands"] is None
 
 
@@ -111,10 +120,14 @@ def test_a_problem_is_checked_as_truvar_new_does_and_nothing_is_stored(client):
     found = client.post("/api/problems/check", json=body).json()
     assert found["points"] == 120
     assert "neighbouring points" in found["warnings"][0]
-    assert {row["name"]: row["text"] for row in found["rows"]}["domain"].startswith("120 points of a grid")
+    assert {row["name"]: row["text"] for row in found["rows"]}["domain"].startswith(
+        "120 points of a grid"
+    )
     assert [len(column) for column in found["coordinates"]] == [120, 120]
     assert get(client, "/studies")["studies"] == []
-    wrong = client.post("/api/problems/check", json={"problem": "[domain]\ngrid = {x = [0, 1, 20000]}\n"})
+    wrong = client.post(
+        "/api/problems/check", json={"problem": "[domain]\ngrid = {x = [0, 1, 20000]}\n"}
+    )
     assert wrong.status_code == 422
     assert "goal" in wrong.json()["error"]
     large = client.post("/api/problems/check", json={"problem": GRID.replace("12]", "12000]")})
@@ -156,7 +169,9 @@ def test_a_study_is_renamed_and_its_event_log_notes_it(client):
     body = {"name": "taken", "confirm": "lake"}
     assert client.post("/api/studies/lake/rename", json=body).status_code == 409
     body = {"name": "sea", "confirm": "lake"}
-    assert client.post("/api/studies/lake/rename", json=body, headers=headers).json() == {"name": "sea"}
+    assert client.post("/api/studies/lake/rename", json=body, headers=headers).json() == {
+        "name": "sea"
+    }
     get(client, "/studies/lake/view", 404)
     event = get(client, "/studies/sea/events")["events"][0]
     assert (event["who"], event["details"]["text"]) == ("anna", "renamed from 'lake' to 'sea'")
@@ -169,12 +184,17 @@ def test_a_study_is_deleted_after_a_confirmation_and_the_log_tells_of_it(client,
     tell(client, "old", point={"x": 0.0}, y=1.0)
     assert client.post("/api/studies/old/delete", json={"confirm": "Old"}).status_code == 422
     with caplog.at_level(logging.WARNING, "truvar.service"):
-        answer = client.post("/api/studies/old/delete", json={"confirm": "old"}, headers={"X-Truvar-Who": "anna"})
+        answer = client.post(
+            "/api/studies/old/delete", json={"confirm": "old"}, headers={"X-Truvar-Who": "anna"}
+        )
     assert answer.json() == {"name": "old", "events": 2}
     assert "the study 'old' with 2 events was deleted by anna" in caplog.text
     (deletion,) = read_deletions(client.app.state.sessions._storage)
     assert (deletion.name, deletion.who, deletion.events) == ("old", "anna", 2)
-    assert client.post("/api/studies/old/tell", json={"point": {"x": 0.0}, "y": 1.0}).status_code == 404
+    assert (
+        client.post("/api/studies/old/tell", json={"point": {"x": 0.0}, "y": 1.0}).status_code
+        == 404
+    )
     assert client.post("/api/studies/old/delete", json={"confirm": "old"}).status_code == 404
     assert [row["name"] for row in get(client, "/studies")["studies"]] == ["kept"]
     create(client, "old")
@@ -191,7 +211,9 @@ def test_tokens_follow_a_renamed_study_and_cannot_administer_it(client, tmp_path
     storage = RDBStorage(f"sqlite:///{tmp_path}/studies.db")
     token = add_token(storage, "anna", studies=["mine", "other"])
     answer = client.post(
-        "/api/studies/mine/delete", json={"confirm": "mine"}, headers={"Authorization": f"Bearer {token}"}
+        "/api/studies/mine/delete",
+        json={"confirm": "mine"},
+        headers={"Authorization": f"Bearer {token}"},
     )
     assert answer.status_code in (401, 403)  # a second may pass until the server knows the token
     rename_study(storage, "mine", "ours")

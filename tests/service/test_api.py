@@ -36,7 +36,11 @@ def test_a_study_from_creation_to_export(served):
     api.post("/studies/life/note", {"text": "calm sea"})
 
     status = api.get("/studies/life/status")
-    assert (status["state"], status["result"]["steps"], status["result"]["spent"]) == ("running", 2, 3.5)
+    assert (status["state"], status["result"]["steps"], status["result"]["spent"]) == (
+        "running",
+        2,
+        3.5,
+    )
     assert api.get("/studies/life/result")["steps"] == 2
     assert api.get("/studies/life/certificate")["regime"] == "heuristic"
     rows = api.get("/studies/life/measurements")["measurements"]
@@ -46,7 +50,18 @@ def test_a_study_from_creation_to_export(served):
     ]
     assert len(api.get("/studies/life/history")["epsilon"]) == 2
     kinds = [event["kind"] for event in api.get("/studies/life/events")["events"]]
-    expected = ["created", "asked", "asked", "asked", "told", "told", "withdrawn", "told", "corrected", "withdrawn"]
+    expected = [
+        "created",
+        "asked",
+        "asked",
+        "asked",
+        "told",
+        "told",
+        "withdrawn",
+        "told",
+        "corrected",
+        "withdrawn",
+    ]
     assert kinds[::-1] == [*expected, "noted"]
 
     local = tv.load(store, "life").result()
@@ -135,7 +150,9 @@ def test_a_finished_study_answers_409_with_the_reason(served):
     assert answer.status_code == 409
     assert answer.json()["finished"]
     assert api.get("/studies/over/view")["state"] == "finished"
-    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "over"] == ["finished"]
+    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "over"] == [
+        "finished"
+    ]
 
 
 def test_a_damaged_study_is_shown_as_broken(served):
@@ -149,10 +166,19 @@ def test_a_damaged_study_is_shown_as_broken(served):
         created["details"]["goal"]["kind"] = "Sideways"
         event = {"number": 1, "time": datetime(2026, 1, 1), "who": "me", "kind": "created"}
         event["details"] = json.dumps(created["details"])
-        head = event_checksum("", event)  # what is stored is what was written, by another version of truvar
+        head = event_checksum(
+            "", event
+        )  # what is stored is what was written, by another version of truvar
         row = (id_, 1, "2026-01-01 00:00:00.000000", "me", "created", event["details"], head)
         database.execute("INSERT INTO truvar_events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        study = {"goal": "", "steps": 0, "spent": 0.0, "pending": 0, "created": None, "changed": None}
+        study = {
+            "goal": "",
+            "steps": 0,
+            "spent": 0.0,
+            "pending": 0,
+            "created": None,
+            "changed": None,
+        }
         checksum = row_checksum({**study, "events": 1, "head": head})
         columns = "events = 1, head = ?, checksum = ?"
         database.execute(f"UPDATE truvar_studies SET {columns} WHERE id = ?", (head, checksum, id_))
@@ -160,7 +186,9 @@ def test_a_damaged_study_is_shown_as_broken(served):
     assert view["state"] == "broken"
     assert "Sideways" in view["problem"]
     assert "Sideways" in api.get("/studies/damaged/status", 409)["error"]
-    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "damaged"] == ["broken"]
+    assert [row["state"] for row in api.get("/studies")["studies"] if row["name"] == "damaged"] == [
+        "broken"
+    ]
 
 
 def test_slices_through_three_dimensions(served):
@@ -168,7 +196,9 @@ def test_slices_through_three_dimensions(served):
     problem = "[domain]\nbox = {a = [0, 1], b = [-1, 1], c = [10, 20]}\nrepresenters = 64\n[goal]\nminimize = true\n"
     api.create("deep", problem)
     for k in range(4):
-        api.post("/studies/deep/tell", {"point": {"a": 0.2 * k, "b": 0.0, "c": 12.0 + k}, "y": float(k)})
+        api.post(
+            "/studies/deep/tell", {"point": {"a": 0.2 * k, "b": 0.0, "c": 12.0 + k}, "y": float(k)}
+        )
     plane = api.get("/studies/deep/slice?x=a&y=c&at=0.5&at=0&at=15")
     assert len(plane["mean"]) == len(plane["x"]) * len(plane["y"])
     assert (plane["x"][0], plane["x"][-1], plane["y"][0], plane["y"][-1]) == (0, 1, 10, 20)
@@ -190,13 +220,25 @@ def test_slices_through_three_dimensions(served):
         ("tell", {"point": {"x": 9, "y": 9}, "y": 1.0}, "not in the domain"),
         ("tell", {"point": {"x": 0.5}, "y": 1.0}, "missing"),
         ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": "warm"}, "y must be a number, got 'warm'"),
-        ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "colour": "red"}, "unknown key 'colour'"),
-        ("tell", {"point": [{}], "y": 1.0}, "point must be a table of keys, got [{}]; give one such as {x = 1.0}"),
+        (
+            "tell",
+            {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "colour": "red"},
+            "unknown key 'colour'",
+        ),
+        (
+            "tell",
+            {"point": [{}], "y": 1.0},
+            "point must be a table of keys, got [{}]; give one such as {x = 1.0}",
+        ),
         ("tell", [], "the body must be a table of keys, got []"),
         ("tell", {"id": "one", "y": 1.0}, "id must be a whole number, got 'one'"),
         ("tell", {"id": 0, "y": 1.0}, "id must be >= 1, got 0"),
         ("tell", {"id": 2**53 + 1, "y": 1.0}, "id must be <= 9007199254740992"),
-        ("tell", {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "key": "short"}, "key must be text that matches"),
+        (
+            "tell",
+            {"point": {"x": 0.5, "y": 0.5}, "y": 1.0, "key": "short"},
+            "key must be text that matches",
+        ),
         ("tell", {"point": {"x": 0.5, "y": 0.5}}, "y is missing"),
         ("correct", {"id": 99, "y": 1.0}, "99"),
         ("withdraw", {"id": 99}, "99"),
@@ -311,7 +353,12 @@ def test_conditions_and_polygons_that_are_too_large_are_answered_in_words(served
     api.post("/studies/nested/exclude", {"condition": "---x >= -0.5"})
     for name in ("constrained", "nested"):
         exported = json.dumps(api.get(f"/studies/{name}/export")).replace("---x", "-" * 991 + "x")
-        assert words in api.post("/studies", {"name": "uploaded", "study": json.loads(exported)}, 422)["error"]
+        assert (
+            words
+            in api.post("/studies", {"name": "uploaded", "study": json.loads(exported)}, 422)[
+                "error"
+            ]
+        )
     ring = [[k / 1e5, float(k % 2)] for k in range(20_001)]
     refused = api.post("/studies/nested/exclude", {"polygon": {"rings": [ring]}}, 422)
     assert "at most 20000 vertices, got 20001" in refused["error"]
@@ -321,7 +368,8 @@ def test_times_with_a_time_zone_keep_it_over_http(served):
     api, _ = served
     problem = (
         "[domain]\nbox = {t = {date = [2026-10-25T00:00:00+02:00, 2026-10-25T06:00:00+02:00]}}\n"
-        '[goal]\nmaximize = true\n[model]\nkernel = "rbf"\nlengthscales = [0.1]\nvariance = 1.0\nmean = 0.0\n'
+        '[goal]\nmaximize = true\n[model]\nkernel = "rbf"\nlengthscales = [0.1]\nvariance = '
+        "1.0\nmean = 0.0\n"
         "[noise]\nvariance = 1e-3\n"
     )
     api.create("zones", problem)
@@ -330,4 +378,7 @@ def test_times_with_a_time_zone_keep_it_over_http(served):
     naive = api.post("/studies/zones/tell", {"point": {"t": "2026-10-25T02:30:00"}, "y": 1.0}, 422)
     assert "must have its offset from UTC" in naive["error"]
     rows = api.get("/studies/zones/measurements")["measurements"]
-    assert [row["point"]["t"] for row in rows] == ["2026-10-25T02:30:00.250000+02:00", "2026-10-25T03:30:00+02:00"]
+    assert [row["point"]["t"] for row in rows] == [
+        "2026-10-25T02:30:00.250000+02:00",
+        "2026-10-25T03:30:00+02:00",
+    ]

@@ -1,4 +1,5 @@
-"""Choices that take long are made in processes, which answer as threads do, and have a time limit."""
+"""Choices that take long are made in processes, which answer as threads do, and have a time
+limit."""
 
 from __future__ import annotations
 
@@ -29,7 +30,14 @@ def answers(client: Any) -> list[tuple[int, Any]]:
     """Return the answers to requests for suggestions, and what is left of the study after them."""
     assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
     found = []
-    for body in ({"n": 2, "lease": 60}, {"n": 30}, {"who": "nobody"}, {"context": {"x": 1.0}}, {"budget": 0.5}, {}):
+    for body in (
+        {"n": 2, "lease": 60},
+        {"n": 30},
+        {"who": "nobody"},
+        {"context": {"x": 1.0}},
+        {"budget": 0.5},
+        {},
+    ):
         answer = client.post("/api/studies/s/ask", json=body, headers={"X-Truvar-Who": "ana"})
         found.append((answer.status_code, answer.json()))
     found.append((client.post("/api/studies/unknown/ask", json={}).status_code, None))
@@ -38,7 +46,9 @@ def answers(client: Any) -> list[tuple[int, Any]]:
     return found
 
 
-def test_a_process_answers_as_a_thread_does(tmp_path: Path, application: Any, request: pytest.FixtureRequest) -> None:
+def test_a_process_answers_as_a_thread_does(
+    tmp_path: Path, application: Any, request: pytest.FixtureRequest
+) -> None:
     expected = answers(application(f"sqlite:///{tmp_path}/threads.db", waiting=20))
     request.getfixturevalue("processes")
     found = answers(application(f"sqlite:///{tmp_path}/processes.db", waiting=20))
@@ -81,7 +91,9 @@ def test_a_choice_in_a_thread_is_given_up_between_two_suggestions() -> None:
     assert len(study.ask(3)) == 3
 
 
-def test_clients_that_wait_share_one_answer(tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_that_wait_share_one_answer(
+    tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from truvar.service import serializers
 
     client = application(f"sqlite:///{tmp_path}/s.db")
@@ -99,7 +111,9 @@ def test_clients_that_wait_share_one_answer(tmp_path: Path, application: Any, mo
 
     def work(k: int) -> None:
         point = {"x": k / 29}
-        version = client.post("/api/studies/s/tell", json={"point": point, "y": 0.1 * k}).json()["version"]
+        version = client.post("/api/studies/s/tell", json={"point": point, "y": 0.1 * k}).json()[
+            "version"
+        ]
         found.append((version, client.get("/api/studies/s/status").json()["version"]))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(12)]
@@ -116,14 +130,22 @@ def upload_answers(client: Any) -> list[tuple[int, Any]]:
     """Return the answers to uploads, right and wrong ones, and the authors of the first events."""
     table = "x,f\n" + "\n".join(f"{k / 20},{k % 7}" for k in range(21))
     on_table = {"problem": '[domain]\ntable = "t.csv"\ncolumns = ["x"]\n[goal]\nmaximize = true\n'}
-    fitted = CURVE.split("[model]")[0] + '[model]\nkernel = "rbf"\ntraining = "t.csv"\nvalue = "f"\n'
+    fitted = (
+        CURVE.split("[model]")[0] + '[model]\nkernel = "rbf"\ntraining = "t.csv"\nvalue = "f"\n'
+    )
     tables = {"tables": {"t.csv": table}}
     study = json.loads(tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize()).to_json())
     found = []
     for path, body in (
         ("studies", {"name": "text", "problem": CURVE}),
         ("studies", {"name": "text", "problem": CURVE}),
-        ("studies", {"name": "object", "problem": {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"maximize": True}}}),
+        (
+            "studies",
+            {
+                "name": "object",
+                "problem": {"domain": {"grid": {"x": [0, 1, 5]}}, "goal": {"maximize": True}},
+            },
+        ),
         ("studies", {"name": "table", **on_table, **tables}),
         ("studies", {"name": "no table", **on_table}),
         ("studies", {"name": "wrong", "problem": CURVE + "["}),
@@ -136,7 +158,10 @@ def upload_answers(client: Any) -> list[tuple[int, Any]]:
     ):
         answer = client.post(f"/api/{path}", json=body, headers={"X-Truvar-Who": "ana"})
         found.append((answer.status_code, answer.json()))
-    assert client.post("/api/studies/copy/tell", json={"point": {"x": 0.5}, "y": 1.0}).status_code == 200
+    assert (
+        client.post("/api/studies/copy/tell", json={"point": {"x": 0.5}, "y": 1.0}).status_code
+        == 200
+    )
     events = client.get("/api/studies/table/events").json()["events"]
     return [*found, (0, [(event["who"], event["kind"]) for event in events])]
 
@@ -149,11 +174,27 @@ def test_an_upload_in_a_process_is_answered_as_in_a_thread(
     monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
     found = upload_answers(application(f"sqlite:///{tmp_path}/processes.db"))
     assert found == expected
-    assert [status for status, _ in found] == [201, 409, 201, 201, 422, 422, 201, 422, 200, 200, 200, 422, 0]
+    assert [status for status, _ in found] == [
+        201,
+        409,
+        201,
+        201,
+        422,
+        422,
+        201,
+        422,
+        200,
+        200,
+        200,
+        422,
+        0,
+    ]
     assert found[-1][1] == [("ana", "created")]
 
 
-def test_an_upload_has_a_time_limit(tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_has_a_time_limit(
+    tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
     client = application(f"sqlite:///{tmp_path}/s.db", upload_seconds=0)
     answer = client.post("/api/studies", json={"name": "s", "problem": CURVE})

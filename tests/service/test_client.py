@@ -190,7 +190,8 @@ def test_a_finished_study_raises_finished(served):
 def test_a_local_study_is_sent_to_the_server_with_its_events(served):
     api, _ = served
     study = tv.Study(
-        tv.Domain.table(pd.DataFrame({"t": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]}), ["t"]), tv.Maximize()
+        tv.Domain.table(pd.DataFrame({"t": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]}), ["t"]),
+        tv.Maximize(),
     )
     study.tell({"t": 2.0}, 3.0)
     remote = Server(api.url).create(study, "sent")
@@ -210,7 +211,9 @@ def test_learned_tasks_with_noise_levels_are_measured_on_a_server(served):
     )
     remote = Server(api.url).create(text, "learned tasks")
     assert remote.tasks == tv.Tasks(**tasks)
-    assert remote.levels == tv.NoiseLevels([each["variance"] for each in levels], [each["cost"] for each in levels])
+    assert remote.levels == tv.NoiseLevels(
+        [each["variance"] for each in levels], [each["cost"] for each in levels]
+    )
     remote.run(lambda point, level, task: measure(point) * (1 if task == "truth" else 3), steps=9)
     local = remote.copy()
     assert set(local.measurements["task"]) == {"truth", "proxy"}
@@ -234,7 +237,11 @@ def test_what_a_study_can_do_one_on_a_server_can_do(pair):
     local, remote = pair
     beginnings = {"from_json", "from_event_log", "resumed"}
     names = {name for name in dir(tv.Study) if not name.startswith("_")} | set(vars(local))
-    missing = [name for name in names - beginnings if not name.startswith("_") and not hasattr(remote, name)]
+    missing = [
+        name
+        for name in names - beginnings
+        if not name.startswith("_") and not hasattr(remote, name)
+    ]
     assert missing == []
     suggestion = local.ask()
     assert remote.ask() == suggestion

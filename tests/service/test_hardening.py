@@ -33,7 +33,12 @@ def client(tmp_path: Any, application: Any) -> Any:
 def exported(client: Any) -> dict[str, Any]:
     assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
     for k in range(3):
-        assert client.post("/api/studies/s/tell", json={"point": {"x": k / 29}, "y": float(k)}).status_code == 200
+        assert (
+            client.post(
+                "/api/studies/s/tell", json={"point": {"x": k / 29}, "y": float(k)}
+            ).status_code
+            == 200
+        )
     assert client.post("/api/studies/s/ask", json={}).status_code == 200
     study: dict[str, Any] = client.get("/api/studies/s/export").json()
     return study
@@ -41,14 +46,19 @@ def exported(client: Any) -> dict[str, Any]:
 
 def upload(client: Any, study: Any, name: str = "copy") -> Any:
     content = json.dumps({"name": name, "study": study})
-    return client.post("/api/studies", content=content, headers={"content-type": "application/json"})
+    return client.post(
+        "/api/studies", content=content, headers={"content-type": "application/json"}
+    )
 
 
 def wrapped_details(study: dict[str, Any]) -> None:
     first = study["events"][0]
     first["details"]["domain"]["axes"] = [[k / 9e6 for k in range(3000)]] * 2
     first["details"]["domain"]["columns"] = ["x", "y"]
-    first["details"] = {"kind": "dict", "items": [[key, item] for key, item in first["details"].items()]}
+    first["details"] = {
+        "kind": "dict",
+        "items": [[key, item] for key, item in first["details"].items()],
+    }
 
 
 def wrapped_axes(study: dict[str, Any]) -> None:
@@ -65,7 +75,9 @@ def wrapped_domain(study: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("wrap", [wrapped_details, wrapped_axes, wrapped_domain])
-def test_a_large_domain_cannot_be_hidden_in_containers(client: Any, exported: dict[str, Any], wrap: Any) -> None:
+def test_a_large_domain_cannot_be_hidden_in_containers(
+    client: Any, exported: dict[str, Any], wrap: Any
+) -> None:
     wrap(exported)
     began = time.monotonic()
     answer = upload(client, exported)
@@ -77,13 +89,17 @@ def test_a_large_domain_cannot_be_hidden_in_containers(client: Any, exported: di
 
 def table_study() -> dict[str, Any]:
     """Return an exported study of a table whose rows have names."""
-    frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "site": ["a", "b", "c"]}).set_index(pd.Index(["p", "q", "r"]))
+    frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "site": ["a", "b", "c"]}).set_index(
+        pd.Index(["p", "q", "r"])
+    )
     study = tv.Study(tv.Domain.table(frame, ["x"]), tv.Maximize())
     exported: dict[str, Any] = json.loads(study.to_json())
     return exported
 
 
-@pytest.mark.parametrize("column_type", ["S300000000", "<U100000000", "uint8,S300000000", "(9999999,)f8", 5])
+@pytest.mark.parametrize(
+    "column_type", ["S300000000", "<U100000000", "uint8,S300000000", "(9999999,)f8", 5]
+)
 def test_a_column_type_that_is_never_written_is_refused(client: Any, column_type: Any) -> None:
     exported = table_study()
     domain = exported["events"][0]["details"]["domain"]
@@ -125,7 +141,10 @@ def test_costs_whose_sums_overflow_are_422(client: Any, exported: dict[str, Any]
     assert (answer.status_code, answer.json()["exception"]) == (422, "InvalidMeasurementError")
     assert "cost must be at most 1e+300" in answer.json()["error"]
     problem = CURVE + "[cost]\nbase = 1.7e308\n"
-    assert client.post("/api/studies", json={"name": "expensive", "problem": problem}).status_code == 422
+    assert (
+        client.post("/api/studies", json={"name": "expensive", "problem": problem}).status_code
+        == 422
+    )
     exported["events"][2]["details"]["cost"] = 1.7e308
     answer = upload(client, exported)
     assert answer.status_code == 422
@@ -135,17 +154,26 @@ def test_costs_whose_sums_overflow_are_422(client: Any, exported: dict[str, Any]
         assert client.get(f"/api/studies/s/{what}").status_code == 200
 
 
-@pytest.mark.parametrize("grid", ["{x = [0, 1, 200000000], y = [0, 1, 0]}", "{x = [0, 1, 200000000], y = [0, 1, -1]}"])
+@pytest.mark.parametrize(
+    "grid", ["{x = [0, 1, 200000000], y = [0, 1, 0]}", "{x = [0, 1, 200000000], y = [0, 1, -1]}"]
+)
 def test_a_grid_whose_product_is_not_positive_is_refused(client: Any, grid: str) -> None:
     problem = f"[domain]\ngrid = {grid}\n[goal]\nmaximize = true\n"
     assert client.post("/api/studies", json={"name": "g", "problem": problem}).status_code == 422
 
 
 def test_a_table_with_many_columns_is_refused_before_it_is_read(client: Any) -> None:
-    table = ",".join(f"c{k}" for k in range(200_000)) + "\n" + ",".join("1" for _ in range(200_000)) + "\n"
+    table = (
+        ",".join(f"c{k}" for k in range(200_000))
+        + "\n"
+        + ",".join("1" for _ in range(200_000))
+        + "\n"
+    )
     problem = '[domain]\ntable = "t.csv"\ncolumns = ["c0"]\n[goal]\nmaximize = true\n'
     began = time.monotonic()
-    answer = client.post("/api/studies", json={"name": "t", "problem": problem, "tables": {"t.csv": table}})
+    answer = client.post(
+        "/api/studies", json={"name": "t", "problem": problem, "tables": {"t.csv": table}}
+    )
     assert answer.status_code == 422
     assert "columns" in answer.json()["error"]
     assert time.monotonic() - began < 5
@@ -160,7 +188,9 @@ def test_mutated_studies_are_refused_or_can_be_used(client: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["id", "site", "level", "repeats"])
-def test_an_event_with_a_list_for_a_number_is_refused(client: Any, exported: dict[str, Any], name: str) -> None:
+def test_an_event_with_a_list_for_a_number_is_refused(
+    client: Any, exported: dict[str, Any], name: str
+) -> None:
     exported["events"][1]["details"][name] = {"kind": "tuple", "values": [None]}
     answer = upload(client, exported)
     assert answer.status_code == 422
@@ -168,26 +198,34 @@ def test_an_event_with_a_list_for_a_number_is_refused(client: Any, exported: dic
 
 
 @pytest.mark.parametrize("name", ["start", "seed"])
-def test_a_study_with_a_fraction_for_a_number_is_refused(client: Any, exported: dict[str, Any], name: str) -> None:
+def test_a_study_with_a_fraction_for_a_number_is_refused(
+    client: Any, exported: dict[str, Any], name: str
+) -> None:
     exported["events"][0]["details"][name] = 1e308
     assert upload(client, exported).status_code == 422
 
 
 @pytest.mark.parametrize("text", ["a\0b", HALF])
-def test_text_that_cannot_be_stored_is_422(client: Any, exported: dict[str, Any], text: str) -> None:
+def test_text_that_cannot_be_stored_is_422(
+    client: Any, exported: dict[str, Any], text: str
+) -> None:
     for path, body in {
         "/api/studies/s/note": {"text": text},
         "/api/studies": {"name": text, "problem": CURVE},
         "/api/studies/s/tell": {"point": {text: 1.0}, "y": 1.0},
     }.items():
-        answer = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+        answer = client.post(
+            path, content=json.dumps(body), headers={"content-type": "application/json"}
+        )
         assert answer.status_code == 422, (path, answer.text)
     tables = {"t.csv": f"a,n\n0,{text}\n1,z\n"}
     problem = '[domain]\ntable = "t.csv"\ncolumns = ["a"]\n[goal]\nmaximize = true\n'
     column = CURVE.replace("x =", f"{json.dumps(text)} =") if text != HALF else CURVE + f"# {HALF}"
     for body in ({"problem": problem, "tables": tables}, {"problem": column}):
         content = json.dumps({"name": "other", **body})
-        answer = client.post("/api/studies", content=content, headers={"content-type": "application/json"})
+        answer = client.post(
+            "/api/studies", content=content, headers={"content-type": "application/json"}
+        )
         assert answer.status_code == 422, answer.text[:500]
     exported["events"][1]["who"] = text
     assert upload(client, exported).status_code == 422
@@ -211,7 +249,9 @@ def test_a_wrong_method_is_answered_with_the_right_ones(client: Any) -> None:
         assert answer.headers["allow"] == allowed
 
 
-def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any, monkeypatch: Any) -> None:
+def test_unknown_names_do_not_close_open_studies(
+    tmp_path: Any, application: Any, monkeypatch: Any
+) -> None:
     client = application(f"sqlite:///{tmp_path}/s.db", studies=2)
     for name in ("a", "b"):
         assert client.post("/api/studies", json={"name": name, "problem": CURVE}).status_code == 201
@@ -219,7 +259,9 @@ def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any
     opened = []
     original = tv.Study.from_event_log.__func__  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        tv.Study, "from_event_log", classmethod(lambda cls, *a, **k: (opened.append(1), original(cls, *a, **k))[1])
+        tv.Study,
+        "from_event_log",
+        classmethod(lambda cls, *a, **k: (opened.append(1), original(cls, *a, **k))[1]),
     )
     for k in range(10):
         assert client.get(f"/api/studies/unknown{k}/status").status_code == 404
@@ -228,7 +270,9 @@ def test_unknown_names_do_not_close_open_studies(tmp_path: Any, application: Any
     assert opened == []
 
 
-def test_a_client_cannot_fill_the_log(tmp_path: Any, application: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_cannot_fill_the_log(
+    tmp_path: Any, application: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     from truvar.service.log_limits import MAX_RECORDS
 
     client = application(f"sqlite:///{tmp_path}/s.db")
@@ -245,7 +289,10 @@ def test_a_client_cannot_fill_the_log(tmp_path: Any, application: Any, caplog: p
 def test_no_cell_of_an_export_is_a_formula(client: Any) -> None:
     problem = '[domain]\ngrid = {"=1+1" = [0, 1, 5]}\n[goal]\nmaximize = true\n'
     assert client.post("/api/studies", json={"name": "f", "problem": problem}).status_code == 201
-    assert client.post("/api/studies/f/tell", json={"point": {"=1+1": 0.5}, "y": -1.5}).status_code == 200
+    assert (
+        client.post("/api/studies/f/tell", json={"point": {"=1+1": 0.5}, "y": -1.5}).status_code
+        == 200
+    )
     text = client.get("/api/studies/f/export.csv").text
     cells = [cell for line in text.splitlines() for cell in line.split(",")]
     assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
@@ -263,7 +310,8 @@ def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> No
         "from truvar.study import handlers\n"
         "choose = handlers.choose\n"
         "def choose_slowly(state, *a):\n"
-        "    if 'y' in state.config.domain.columns:\n"  # the server begins with a study of its own, of x alone
+        # the server begins with a study of its own, of x alone
+        "    if 'y' in state.config.domain.columns:\n"
         "        print('choosing', flush=True)\n"
         "        time.sleep(90)\n"
         "    return choose(state, *a)\n"
@@ -280,10 +328,16 @@ def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> No
         assert "http" in process.stdout.readline()
         url = f"http://127.0.0.1:{port}/api/studies"
         httpx.post(url, json={"name": "s", "problem": GRID}, timeout=60).raise_for_status()
-        asking = threading.Thread(target=lambda: _ignore(lambda: httpx.post(f"{url}/s/ask", json={}, timeout=100)))
+        asking = threading.Thread(
+            target=lambda: _ignore(lambda: httpx.post(f"{url}/s/ask", json={}, timeout=100))
+        )
         asking.start()
-        assert any(line.strip() == "choosing" for line in process.stdout)  # after a notice that the store is new
-        told = httpx.post(f"{url}/s/tell", json={"point": {"x": 0.0, "y": 0.0}, "y": 0.5}, timeout=20)
+        assert any(
+            line.strip() == "choosing" for line in process.stdout
+        )  # after a notice that the store is new
+        told = httpx.post(
+            f"{url}/s/tell", json={"point": {"x": 0.0, "y": 0.0}, "y": 0.5}, timeout=20
+        )
         assert told.status_code == 200  # a slow choice keeps nobody from telling
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)

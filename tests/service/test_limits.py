@@ -11,7 +11,15 @@ BOX = "[domain]\nbox = {x = [0, 1]}\nrepresenters = 40\n[goal]\nmaximize = true\
 @pytest.fixture
 def client(tmp_path, application):
     """A client of a server with small limits, which has a study "s"."""
-    limits = {"batch": 3, "text": 10, "points": 30, "columns": 2, "levels": 2, "draws": 50, "events": 4}
+    limits = {
+        "batch": 3,
+        "text": 10,
+        "points": 30,
+        "columns": 2,
+        "levels": 2,
+        "draws": 50,
+        "events": 4,
+    }
     client = application(store_url(tmp_path / "s.db"), **limits)
     assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
     return client
@@ -22,7 +30,10 @@ def test_the_limits_that_are_announced_are_enforced(client):
     assert (announced["batch"], announced["text"]) == (3, 10)
     assert client.post("/api/studies/s/ask", json={"n": 3}).status_code == 200
     answer = client.post("/api/studies/s/ask", json={"n": 8})
-    assert (answer.status_code, answer.json()["error"]) == (422, "n must be <= 3, got 8; give 3 or less")
+    assert (answer.status_code, answer.json()["error"]) == (
+        422,
+        "n must be <= 3, got 8; give 3 or less",
+    )
     assert client.post("/api/studies/s/note", json={"text": "x" * 10}).status_code == 200
     answer = client.post("/api/studies/s/note", json={"text": "x" * 500})
     assert answer.status_code == 422
@@ -34,7 +45,10 @@ def test_larger_limits_are_enforced_too(tmp_path, application):
     assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
     assert client.post("/api/studies/s/note", json={"text": "x" * 6000}).status_code == 200
     answer = client.post("/api/studies/s/ask", json={"n": 151})
-    assert (answer.status_code, answer.json()["error"]) == (422, "n must be <= 150, got 151; give 150 or less")
+    assert (answer.status_code, answer.json()["error"]) == (
+        422,
+        "n must be <= 150, got 151; give 150 or less",
+    )
 
 
 def test_the_openapi_description_shows_the_limits(client):
@@ -52,11 +66,15 @@ def test_the_openapi_description_shows_the_limits(client):
         (CURVE.replace("[0, 1, 30]", "[0, 1, 31]"), "at most 30 points of the grid"),
         (BOX, "at most 30 representers of the box"),
         (BOX.replace("representers = 40\n", ""), "at most 30 representers of the box"),
-        (CURVE.replace("{x", "{a = [0, 1, 1], b = [0, 1, 1], x"), "at most 2 columns of the domain"),
+        (
+            CURVE.replace("{x", "{a = [0, 1, 1], b = [0, 1, 1], x"),
+            "at most 2 columns of the domain",
+        ),
         (CURVE + '[policy]\nname = "es"\ndraws = 51\n', "at most 50 for [policy] draws"),
         (CURVE + "[policy]\namong = {top = 51}\n", "at most 50 for [policy] among.top"),
         (
-            CURVE + "[tasks]\nnames = ['a', 'b', 'c']\ncovariance = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n",
+            CURVE
+            + "[tasks]\nnames = ['a', 'b', 'c']\ncovariance = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n",
             "at most 2 tasks",
         ),
     ],

@@ -1,4 +1,5 @@
-"""Connections to PostgreSQL that are lost or do not answer: what is said about the change, and who waits how long."""
+"""Connections to PostgreSQL that are lost or do not answer: what is said about the change, and
+who waits how long."""
 
 from __future__ import annotations
 
@@ -26,12 +27,15 @@ def lake(url: str, name: str = "lake") -> tv.Study:
     return KINDS["level set with travel"].study(store=url, name=name)
 
 
-# -- lost in COMMIT ----------------------------------------------------------------------------------------------------
+# -- lost in COMMIT
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
 @pytest.mark.parametrize("target", ["suggestion", "key"])
-def test_a_value_whose_commit_was_not_answered_is_stored_once(url: str, cut: Cut, target: str) -> None:
+def test_a_value_whose_commit_was_not_answered_is_stored_once(
+    url: str, cut: Cut, target: str
+) -> None:
     lake(url)
     with commit_proxy(url) as (proxy, through_proxy):
         study = tv.load(through_proxy, "lake")
@@ -49,10 +53,14 @@ def test_a_value_whose_commit_was_not_answered_is_stored_once(url: str, cut: Cut
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
-def test_a_server_says_that_a_value_may_have_been_stored(url: str, cut: Cut, application: Any) -> None:
+def test_a_server_says_that_a_value_may_have_been_stored(
+    url: str, cut: Cut, application: Any
+) -> None:
     with commit_proxy(url) as (proxy, through_proxy):
         client = application(through_proxy)
-        assert client.post("/api/studies", json={"name": "curve", "problem": CURVE}).status_code == 201
+        assert (
+            client.post("/api/studies", json={"name": "curve", "problem": CURVE}).status_code == 201
+        )
         body = {"point": {"x": 0.0}, "y": 1.0, "key": "sample-17-of-may"}
         proxy.cut = cut
         answer = client.post("/api/studies/curve/tell", json=body)
@@ -64,7 +72,9 @@ def test_a_server_says_that_a_value_may_have_been_stored(url: str, cut: Cut, app
     assert tv.load(url, "curve").steps == 1
 
 
-def test_a_session_that_is_ended_before_its_commit_stores_nothing_and_can_be_repeated(url: str) -> None:
+def test_a_session_that_is_ended_before_its_commit_stores_nothing_and_can_be_repeated(
+    url: str,
+) -> None:
     study = lake(url)
     suggestion = study.ask()
 
@@ -82,7 +92,8 @@ def test_a_session_that_is_ended_before_its_commit_stores_nothing_and_can_be_rep
     assert tv.load(url, "lake").steps == 1
 
 
-# -- a frozen server ---------------------------------------------------------------------------------------------------
+# -- a frozen server
+# --------------------------------------------------------------------------------------------------
 
 
 def test_requests_are_answered_while_the_database_server_is_frozen(
@@ -100,7 +111,10 @@ def test_requests_are_answered_while_the_database_server_is_frozen(
         assert client.get("/").status_code == 200
         assert client.get("/api").status_code == 200
         assert time.monotonic() - began < 1.5
-        for answer in (client.get("/api/studies/curve/status"), client.post("/api/studies/curve/tell", json=body)):
+        for answer in (
+            client.get("/api/studies/curve/status"),
+            client.post("/api/studies/curve/tell", json=body),
+        ):
             assert answer.status_code == 503
             assert "not available" in answer.json()["error"]
         assert time.monotonic() - began < 12.0
@@ -109,11 +123,14 @@ def test_requests_are_answered_while_the_database_server_is_frozen(
     assert tv.load(url, "curve").steps == 1
 
 
-# -- locks -------------------------------------------------------------------------------------------------------------
+# -- locks
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_locked_study_does_not_delay_another(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_storage, "ALIVE_SECONDS", 0.2)  # statements that show life are sent all the time
+    monkeypatch.setattr(
+        postgres_storage, "ALIVE_SECONDS", 0.2
+    )  # statements that show life are sent all the time
     monkeypatch.setattr(postgres_storage, "_thread", None)
     locked = lake(url, "locked")
     free = lake(url, "free")

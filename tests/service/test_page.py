@@ -40,12 +40,16 @@ def test_a_study_is_created_and_measured_and_the_map_changes(page_on, served, de
 
     page.get_by_text("Classes", exact=True).click()
     assert map_image(page) != after
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # no horizontal scrolling
+    assert page.evaluate(
+        "document.documentElement.scrollWidth <= window.innerWidth"
+    )  # no horizontal scrolling
     right = "node => node.getBoundingClientRect().right"
     value = page.locator(".measurements tbody tr b").first
     button = page.locator(".measurements tbody tr button").first
     edge = page.locator(".measurements .scroll").evaluate(right)
-    assert value.evaluate(right) < button.evaluate(right) <= edge  # both are visible, neither covers the other
+    assert (
+        value.evaluate(right) < button.evaluate(right) <= edge
+    )  # both are visible, neither covers the other
 
 
 def test_a_value_is_corrected_and_withdrawn_and_changes_of_others_appear(page_on, served):
@@ -101,14 +105,19 @@ def test_a_new_suggestion_gets_the_focus(page_on, served):
         page.keyboard.type(value)
         page.keyboard.press("Enter")
         page.locator(f'tr[data-id="{count}"]').wait_for()
-    assert [row["value"] for row in api.get("/studies/focus/measurements")["measurements"]] == [0.5, 0.75]
+    assert [row["value"] for row in api.get("/studies/focus/measurements")["measurements"]] == [
+        0.5,
+        0.75,
+    ]
 
 
 def test_markup_in_names_and_notes_is_shown_as_text(page_on, served):
     api, _ = served
     name = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     api.create(name, CURVE)
-    path = "/studies/" + name.replace("/", "%2F").replace(" ", "%20").replace("<", "%3C").replace(">", "%3E")
+    path = "/studies/" + name.replace("/", "%2F").replace(" ", "%20").replace("<", "%3C").replace(
+        ">", "%3E"
+    )
     api.post(f"{path}/note", {"text": "<b onclick=alert(3)>bold</b>"})
     page = page_on(DESKTOP)
     page.get_by_role("link", name=name).click()
@@ -140,7 +149,8 @@ def test_the_map_works_with_the_keyboard_and_has_a_description(page_on, served):
     page.locator('tr[data-id="2"]').wait_for()
     assert api.get("/studies/keys/measurements")["measurements"][1]["value"] == 0.75
     unnamed = page.evaluate(
-        "[...document.querySelectorAll('button, input, select, textarea, a')].filter(n => !n.labels?.length &&"
+        "[...document.querySelectorAll('button, input, select, textarea, a')].filter(n => "
+        "!n.labels?.length &&"
         " !n.textContent.trim() && !n.getAttribute('aria-label')).map(n => n.outerHTML)"
     )
     assert unnamed == []
@@ -183,17 +193,24 @@ def test_a_failed_model_check_is_shown_with_the_certificate(page_on, served):
     api, _ = served
     api.create("contradicted")
     for k in range(6):
-        api.post("/studies/contradicted/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 50.0 * (-1) ** k})
+        api.post(
+            "/studies/contradicted/tell", {"point": {"x": 0.5, "y": 0.5}, "y": 50.0 * (-1) ** k}
+        )
     check = api.get("/studies/contradicted/result")["model_check"]
     assert not check["ok"]
     page = page_on(DESKTOP, "#/study/contradicted")
     warning = page.locator(".certificate .failed-check")
     warning.wait_for()
     assert warning.inner_text() == f"Model check failed. {check['message']}"
-    assert "The measurements contradict the model: " in page.locator(".certificate blockquote").inner_text()
+    assert (
+        "The measurements contradict the model: "
+        in page.locator(".certificate blockquote").inner_text()
+    )
 
 
-def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_corrected(page_on, served):
+def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_corrected(
+    page_on, served
+):
     api, _ = served
     api.create("typing error", "[domain]\ngrid = {x = [0, 1, 41]}\n[goal]\nmaximize = true\n")
     for k in range(8):
@@ -216,7 +233,9 @@ def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_cor
     assert "left out" not in page.locator(".measurements tr[data-id='9']").inner_text()
 
 
-def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_only(page_on, served):
+def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_only(
+    page_on, served
+):
     api, _ = served
     api.create("classes")
     for x, y, value in ((0.2, 0.2, 2.0), (0.8, 0.8, -2.0), (0.5, 0.5, 1.0), (0.2, 0.8, 1.5)):
@@ -243,7 +262,10 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
     details.locator("summary").click()
     text = details.inner_text()
     result = status["result"]
-    assert f"H (above) {result['above']}, L (below) {result['below']}, M (undecided) {result['potential']}" in text
+    assert (
+        f"H (above) {result['above']}, L (below) {result['below']}, M (undecided) "
+        f"{result['potential']}" in text
+    )
     assert result["certificate"]["bounds_statement"] in text
     assert result["certificate"]["regime"] in text
     page.get_by_text("Probability", exact=True).click()
@@ -252,11 +274,15 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
 
 def test_a_vehicle_is_chosen_and_its_route_is_drawn(page_on, served):
     api, _ = served
-    boats = "[cost]\nbase = 1.0\ntravel = {x = 1.0}\n[vehicles]\nboat-1 = {}\nboat-2 = {speed = 2.0}\n"
+    boats = (
+        "[cost]\nbase = 1.0\ntravel = {x = 1.0}\n[vehicles]\nboat-1 = {}\nboat-2 = {speed = 2.0}\n"
+    )
     api.create("page-boats", GRID + boats)
     for k in range(4):
         who = f"boat-{k % 2 + 1}"
-        api.post("/studies/page-boats/tell", {"point": {"x": k / 11, "y": 0.0}, "y": 0.1 * k, "who": who})
+        api.post(
+            "/studies/page-boats/tell", {"point": {"x": k / 11, "y": 0.0}, "y": 0.1 * k, "who": who}
+        )
     page = page_on(DESKTOP, "#/study/page-boats")
     page.locator(".map .route").first.wait_for(state="attached")
     assert page.locator(".map .route").count() == 2
@@ -289,7 +315,12 @@ def test_values_of_every_type_are_shown_and_entered(page_on, served):
     api.post("/studies/mixed/tell", {"point": point, "y": 0.5})
     asked = api.post("/studies/mixed/ask", {"n": 1})["suggestions"][0]["point"]
     view = api.get("/studies/mixed/view")
-    assert [column["choices"] for column in view["columns"]] == [None, None, ["lbfgs", "saga"], None]
+    assert [column["choices"] for column in view["columns"]] == [
+        None,
+        None,
+        ["lbfgs", "saga"],
+        None,
+    ]
     assert view["columns"][0]["log"]
     assert (view["columns"][0]["low"], view["columns"][0]["high"]) == (1e-6, 0.1)
     page = page_on(DESKTOP, "#/study/mixed")
@@ -316,7 +347,10 @@ def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, 
     api.create("page-places")
     page = page_on(DESKTOP, "#/study/page-places")
     for number, (button, verb) in enumerate(
-        (("Cannot be measured here", "Excluded: "), ("The measurement failed", "Recorded: the measurement at ")),
+        (
+            ("Cannot be measured here", "Excluded: "),
+            ("The measurement failed", "Recorded: the measurement at "),
+        ),
         start=1,
     ):
         page.get_by_role("button", name="Suggest next").click()
@@ -344,7 +378,9 @@ def test_a_place_is_excluded_or_failed_with_a_reason_and_allowed_again(page_on, 
 
 
 @pytest.mark.parametrize("by", ["suggestion", "point"])
-def test_the_page_asks_again_before_it_saves_a_value_that_may_be_a_typing_mistake(page_on, served, by):
+def test_the_page_asks_again_before_it_saves_a_value_that_may_be_a_typing_mistake(
+    page_on, served, by
+):
     api, _ = served
     name = f"typing {by}"
     api.create(name)
@@ -391,7 +427,10 @@ def test_the_page_reads_and_writes_times_as_the_server_does(page_on, served):
         [{"date": "day"}, "2026-05-01"],
         [{"date": "time"}, "2026-05-01T10:00:01"],
         [{"date": "text"}, "2026-05-01T10:00:01.300000"],
-        [{"date": "text", "timezone": "Europe/Berlin"}, "2026-10-25T02:30:00+02:00"],  # the hour that occurs twice
+        [
+            {"date": "text", "timezone": "Europe/Berlin"},
+            "2026-10-25T02:30:00+02:00",
+        ],  # the hour that occurs twice
         [{"date": "text", "timezone": "Europe/Berlin"}, "2026-10-25T02:30:00.123456+01:00"],
         [{"date": "text", "timezone": "-03:30"}, "2026-05-01T10:00:00-03:30"],
         [{"date": "text", "timezone": "UTC"}, "2026-05-01T10:00:00+00:00"],

@@ -1,4 +1,5 @@
-"""Contents of the page: tiles, expectations, tabs, bands, marks and pages of measurements; and who can use it."""
+"""Contents of the page: tiles, expectations, tabs, bands, marks and pages of measurements; and
+who can use it."""
 
 import re
 
@@ -27,12 +28,17 @@ def measured(served):
         y = (k // 3) / 3
         api.post("/studies/analysed/tell", {"point": {"x": x, "y": y}, "y": x - y})
     api.post("/studies/analysed/fail", {"point": {"x": 1.0, "y": 1.0}, "reason": "no signal"})
-    api.post("/studies/analysed/exclude", {"region": {"x": [0.6, 1.0], "y": [0.0, 0.2]}, "reason": "jetty"})
+    api.post(
+        "/studies/analysed/exclude",
+        {"region": {"x": [0.6, 1.0], "y": [0.0, 0.2]}, "reason": "jetty"},
+    )
     api.post("/studies/analysed/ask", {})
     return "analysed"
 
 
-def test_tiles_have_goal_and_budget_and_a_suggestion_says_what_it_should_show_and_why(page_on, served, measured):
+def test_tiles_have_goal_and_budget_and_a_suggestion_says_what_it_should_show_and_why(
+    page_on, served, measured
+):
     api, _ = served
     page = page_on(DESKTOP, f"#/study/{measured}")
     page.locator(".suggestion").wait_for()
@@ -45,7 +51,9 @@ def test_tiles_have_goal_and_budget_and_a_suggestion_says_what_it_should_show_an
     assert "epsilon" not in page.locator("main").inner_text()
     (pending,) = api.get(f"/studies/{measured}/view")["pending"]
     card = page.locator(".suggestion").inner_text()
-    numbers = re.search(r"Expected: (\S+) \(95 %: (\S+) to (\S+)\)\.", card.replace("−", "-")).groups()
+    numbers = re.search(
+        r"Expected: (\S+) \(95 %: (\S+) to (\S+)\)\.", card.replace("−", "-")
+    ).groups()
     spread = pending["expected"]["high"] - pending["expected"]["low"]
     for text, name in zip(numbers, ("mean", "low", "high"), strict=True):
         assert float(text) == pytest.approx(pending["expected"][name], abs=0.06 * spread)
@@ -57,7 +65,9 @@ def test_bands_ids_excluded_and_failed_points_are_on_the_map(page_on, served, me
     page = page_on(DESKTOP, f"#/study/{measured}")
     page.get_by_text("Classes", exact=True).click()
     legend = page.locator(".map .key").first.inner_text()
-    for name, count in api.get(f"/studies/{measured}/status")["result"]["classified"]["bands"].items():
+    for name, count in api.get(f"/studies/{measured}/status")["result"]["classified"][
+        "bands"
+    ].items():
         assert f"{name}: {count}" in legend
     for entry in ("h = 0, 0.5", "failed", "not suggested", "suggested"):
         assert entry in legend
@@ -81,7 +91,9 @@ def test_tabs_show_convergence_slices_importance_and_model_check(page_on, served
     page.locator(".progress [aria-busy]").wait_for(state="detached")
     answer = api.get(f"/studies/{measured}/convergence")
     assert panel.locator("#panel-convergence .dot").count() == len(answer["scores"])
-    assert panel.locator("#panel-convergence .level").count() == 3  # the goal, and the two thresholds
+    assert (
+        panel.locator("#panel-convergence .level").count() == 3
+    )  # the goal, and the two thresholds
     panel.get_by_text("Measurements", exact=True).click()
     assert "measurements" in panel.locator("#panel-convergence svg").first.text_content()
     page.get_by_role("tab", name="Convergence").focus()
@@ -91,12 +103,17 @@ def test_tabs_show_convergence_slices_importance_and_model_check(page_on, served
     page.get_by_role("tab", name="Importance").click()
     panel.locator(".bar-row").first.wait_for()
     rows = panel.locator(".bar-row").all_inner_texts()
-    importance = {row["column"]: row["total"] for row in api.get(f"/studies/{measured}/model")["importance"]}
+    importance = {
+        row["column"]: row["total"] for row in api.get(f"/studies/{measured}/model")["importance"]
+    }
     assert len(rows) == 2
     assert f"{round(100 * importance['x'])} %, by itself" in " ".join(rows)
     page.get_by_role("tab", name="Model check").click()
     panel.locator("#panel-check circle").first.wait_for()
-    assert api.get(f"/studies/{measured}/model")["check"]["message"] in panel.locator("#panel-check").inner_text()
+    assert (
+        api.get(f"/studies/{measured}/model")["check"]["message"]
+        in panel.locator("#panel-check").inner_text()
+    )
     assert panel.locator("#panel-check circle").count() == 9
 
 
@@ -128,13 +145,18 @@ def test_every_measurement_is_reached_by_pages_and_found_by_the_filter(page_on, 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_axe_finds_no_serious_barrier(page_on, measured, device, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python"
+    ).Axe()
     page = page_on(device, "#/", color_scheme=scheme)
 
     def check(where):
         found = axe.run(page).response["violations"]
         serious = [
-            (rule["id"], [node["html"][:150] + " " + node["failureSummary"][:200] for node in rule["nodes"]])
+            (
+                rule["id"],
+                [node["html"][:150] + " " + node["failureSummary"][:200] for node in rule["nodes"]],
+            )
             for rule in found
             if rule["impact"] in ("serious", "critical")
         ]
@@ -144,7 +166,9 @@ def test_axe_finds_no_serious_barrier(page_on, measured, device, scheme):
     check("list")
     page.goto(page.url.split("#")[0] + f"#/study/{measured}")
     page.locator(".suggestion summary").wait_for()
-    for summary in page.locator(".suggestion summary, .other-point summary, .several-points summary").all():
+    for summary in page.locator(
+        ".suggestion summary, .other-point summary, .several-points summary"
+    ).all():
         summary.click()
     page.locator("#panel-convergence .curve").first.wait_for(state="attached")
     check("study")
@@ -186,7 +210,10 @@ MISTAKES = [
     ("/problems/check", {"problem": GRID + "[run]\nregret = 0.9\n"}),
     ("/problems/check", {"problem": BANDS + '[policy]\nname = "ei"\n'}),
     ("/problems/check", {"problem": CURVE + '[policy]\nname = "gchk"\n'}),
-    ("/problems/check", {"problem": "[domain]\nbox = {x = {log = [0, 1]}}\n[goal]\nmaximize = true\n"}),
+    (
+        "/problems/check",
+        {"problem": "[domain]\nbox = {x = {log = [0, 1]}}\n[goal]\nmaximize = true\n"},
+    ),
     ("/problems/check", {"problem": "[domain]\nbox = {x = [1, 0]}\n[goal]\nmaximize = true\n"}),
     ("/problems/columns", {"text": "a,b\n1,2,3\n"}),
     ("/studies/analysed/tell", {"point": {"x": 5, "y": 0}, "y": 1}),
@@ -202,4 +229,6 @@ def test_messages_have_no_class_names(served, measured):
     api, _ = served
     for path, body in MISTAKES:
         message = api.post(path, body, 422)["error"]
-        assert not re.search(r"\b[A-Z]\w*[a-z][A-Z]\w*|\b[A-Z]\w+\(|Error\b|\bEI\b|\bGCHK\b", message), message
+        assert not re.search(
+            r"\b[A-Z]\w*[a-z][A-Z]\w*|\b[A-Z]\w+\(|Error\b|\bEI\b|\bGCHK\b", message
+        ), message

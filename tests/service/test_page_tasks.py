@@ -1,4 +1,5 @@
-"""Tasks that people do on the page, from creating a study to resuming it; also without a network."""
+"""Tasks that people do on the page, from creating a study to resuming it; also without a
+network."""
 
 import re
 
@@ -6,7 +7,8 @@ import pytest
 from tests.helpers.page import DESKTOP, PHONE, tiles, wait_until
 from tests.helpers.server import CURVE, GRID
 
-REFUSED = "Failed to load resource"  # how browsers log a request that was refused or did not reach the server
+# how browsers log a request that was refused or did not reach the server
+REFUSED = "Failed to load resource"
 NOTHING_UNSENT = "localStorage.getItem(`truvar-unsent:${location.pathname}`) === '[]'"
 TABLE = "site;x;y;duration;value\n" + "\n".join(
     f"s{k};{(k % 6) / 5:.1f};{(k // 6) / 5:.1f};{1 + k % 3};".replace(".", ",") for k in range(36)
@@ -22,7 +24,9 @@ maximize = true
 
 def upload(page, text: str, name: str = "sites.csv") -> None:
     """Choose a file for the table of a new study."""
-    page.locator(".drop input").set_input_files({"name": name, "mimeType": "text/csv", "buffer": text.encode()})
+    page.locator(".drop input").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+    )
 
 
 def save_value(page, id_: int, value: str) -> None:
@@ -78,7 +82,9 @@ def test_the_ten_tasks_of_a_study(page_on, served, device, name):
     for id_, value in ((4, "0.2"), (5, "0.5"), (6, "0.3")):
         page.get_by_role("button", name="Suggest next").click()
         save_value(page, id_, value)
-    assert "The study can stop: measurement 4, goal 4." in page.locator(".summary-lines").inner_text()
+    assert (
+        "The study can stop: measurement 4, goal 4." in page.locator(".summary-lines").inner_text()
+    )
     assert tiles(page)["measured"].startswith("4 of 4 cost")
     # 8 report, 9 export
     with page.expect_download() as download:
@@ -124,17 +130,28 @@ def test_values_that_are_entered_without_a_network_are_sent_once_and_in_order(pa
     page.locator("#unsent").wait_for(state="hidden")
     page.locator('.measurements tr[data-id="6"]').wait_for()
     rows = api.get("/studies/boat/measurements")["measurements"]
-    assert [(row["id"], row["value"]) for row in rows] == [(2, 0.5), (1, -0.25), (4, 0.75), (5, 0.7), (6, 0.8)]
+    assert [(row["id"], row["value"]) for row in rows] == [
+        (2, 0.5),
+        (1, -0.25),
+        (4, 0.75),
+        (5, 0.7),
+        (6, 0.8),
+    ]
     assert page.locator(".suggestion").count() == 1  # the third one still waits for its value
-    # The answers were lost on the way: the same values are sent again, by a page that is opened later.
-    page.evaluate("text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent[0])
+    # The answers were lost on the way: the same values are sent again, by a page that is opened
+    # later.
+    page.evaluate(
+        "text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent[0]
+    )
     page.reload()
     page.locator('.measurements tr[data-id="6"]').wait_for()
     wait_until(page, NOTHING_UNSENT)
     assert api.get("/studies/boat/measurements")["measurements"] == rows
 
 
-def test_failures_exclusions_and_corrections_without_a_network_are_sent_once_and_in_order(page_on, served):
+def test_failures_exclusions_and_corrections_without_a_network_are_sent_once_and_in_order(
+    page_on, served
+):
     api, _ = served
     api.create("storm", GRID)
     for x, y in ((0.0, 0.5), (1.0, 0.25)):
@@ -164,7 +181,9 @@ def test_failures_exclusions_and_corrections_without_a_network_are_sent_once_and
     page.get_by_text("5 changes kept in this browser until the server can be reached").wait_for()
     assert api.get("/studies/storm/failures")["failures"] == []
     unsent = page.evaluate("localStorage.getItem(`truvar-unsent:${location.pathname}`)")
-    api.post("/studies/storm/correct", {"id": 2, "y": 0.9})  # by somebody ashore: the page did not know of it
+    api.post(
+        "/studies/storm/correct", {"id": 2, "y": 0.9}
+    )  # by somebody ashore: the page did not know of it
     page.context.set_offline(False)
     bar = page.locator("#unsent")
     bar.get_by_text("1 change refused by the server").click()
@@ -177,14 +196,22 @@ def test_failures_exclusions_and_corrections_without_a_network_are_sent_once_and
     failures = api.get("/studies/storm/failures")["failures"]
     assert [(row["id"], row["reason"]) for row in failures] == [(3, "storm")]
     events = [event["kind"] for event in api.get("/studies/storm/events")["events"]]
-    assert (events.count("corrected"), events.count("failed"), events.count("excluded")) == (3, 1, 1)
+    assert (events.count("corrected"), events.count("failed"), events.count("excluded")) == (
+        3,
+        1,
+        1,
+    )
     # The answers were lost on the way: what was done already is not done again.
-    page.evaluate("text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent)
+    page.evaluate(
+        "text => localStorage.setItem(`truvar-unsent:${location.pathname}`, text)", unsent
+    )
     page.reload()
     page.locator("#unsent").get_by_text("refused by the server").wait_for()
     again = [event["kind"] for event in api.get("/studies/storm/events")["events"]]
     assert (again.count("failed"), again.count("excluded")) == (1, 1)
-    assert [row["value"] for row in api.get("/studies/storm/measurements")["measurements"]] == values
+    assert [
+        row["value"] for row in api.get("/studies/storm/measurements")["measurements"]
+    ] == values
 
 
 def test_the_page_is_opened_again_without_a_network_and_keeps_what_is_entered(page_on, served):
@@ -209,7 +236,10 @@ def test_the_page_is_opened_again_without_a_network_and_keeps_what_is_entered(pa
     assert len(api.get("/studies/reloaded/measurements")["measurements"]) == 1
     page.context.set_offline(False)
     page.locator('.measurements tr[data-id="2"]').wait_for()
-    assert [row["value"] for row in api.get("/studies/reloaded/measurements")["measurements"]] == [0.25, 0.5]
+    assert [row["value"] for row in api.get("/studies/reloaded/measurements")["measurements"]] == [
+        0.25,
+        0.5,
+    ]
 
 
 def test_a_lost_answer_does_not_count_a_value_twice(page_on, served):
@@ -236,7 +266,9 @@ def test_a_lost_answer_does_not_count_a_value_twice(page_on, served):
     wait_until(page, NOTHING_UNSENT)
     assert len(attempts) >= 2
     assert len(set(attempts)) == 1
-    assert [row["value"] for row in api.get("/studies/lost answer/measurements")["measurements"]] == [1.25]
+    assert [
+        row["value"] for row in api.get("/studies/lost answer/measurements")["measurements"]
+    ] == [1.25]
 
 
 def test_a_value_that_the_server_refuses_later_is_shown_and_can_be_discarded(page_on, served):
@@ -285,7 +317,14 @@ def test_several_values_repeats_and_pasted_points_are_saved(page_on, served):
     form.get_by_role("button", name="Save all").click()
     page.locator('.measurements tr[data-id="6"]').wait_for()
     rows = api.get("/studies/several/measurements")["measurements"]
-    assert [(row["id"], row["value"]) for row in rows] == [(1, 0.5), (3, 0.4), (4, 0.6), (2, 0.1), (5, 0.25), (6, 0.5)]
+    assert [(row["id"], row["value"]) for row in rows] == [
+        (1, 0.5),
+        (3, 0.4),
+        (4, 0.6),
+        (2, 0.1),
+        (5, 0.25),
+        (6, 0.5),
+    ]
     assert [row["repeats"] for row in rows[:3]] == [None, 1, 1]
     page.get_by_role("button", name="Correct measurement 5").click()
     page.get_by_role("dialog").get_by_label(re.compile("^Measured again")).fill("0.3")
@@ -326,7 +365,10 @@ def test_a_study_is_created_from_ranges_and_the_form_becomes_toml(page_on, serve
     page.get_by_label("lr", exact=True).fill("")
     page.get_by_text("Advanced: TOML").click()
     text = page.get_by_label("Problem in TOML").input_value()
-    assert '[domain]\ngrid = {lr = {log = [0.00001, 0.1], count = 20}, "solver name" = ["lbfgs", "saga"]}' in text
+    assert (
+        '[domain]\ngrid = {lr = {log = [0.00001, 0.1], count = 20}, "solver name" = ["lbfgs", '
+        '"saga"]}' in text
+    )
     assert "[run]\nbudget = 50" in text
     page.get_by_role("button", name="Create the study").click()
     page.get_by_text("Give the study a name.").wait_for()

@@ -1,4 +1,5 @@
-"""A server excludes its modules from garbage collection before it takes requests: a collection stops all threads."""
+"""A server excludes its modules from garbage collection before it takes requests: a collection
+stops all threads."""
 
 import socket
 import subprocess

@@ -1,4 +1,5 @@
-"""Requests that match the OpenAPI schema, and many that do not, are answered without a server error."""
+"""Requests that match the OpenAPI schema, and many that do not, are answered without a server
+error."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -9,7 +10,9 @@ from truvar.storage.base import MAX_NAME_LENGTH
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 
-positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.checks").positive_data_acceptance
+positive_data_acceptance = pytest.importorskip(
+    "schemathesis.specs.openapi.checks"
+).positive_data_acceptance
 
 EXAMPLES = 3  # for each operation, both valid and invalid ones
 MORE_EXAMPLES = 20  # of the slow test
@@ -41,7 +44,8 @@ def statuses(operation, mode, examples) -> set[int]:
     )
     def holds(case):
         name = (case.path_parameters or {}).get("name")
-        # There is no study of a random name; a name that is too long may be what makes the request invalid.
+        # There is no study of a random name; a name that is too long may be what makes the request
+        # invalid.
         if name is not None and len(str(name)) <= MAX_NAME_LENGTH and len(seen) % 2:
             case.path_parameters["name"] = "fuzzed"
         answer = case.call()
@@ -65,10 +69,14 @@ MODES = pytest.mark.parametrize(("mode", "expected"), [("POSITIVE", 200), ("NEGA
 @MODES
 def test_no_request_is_answered_by_a_server_error(operations, mode, expected):
     assert len(operations) > 15
-    assert expected in set().union(*(statuses(operation, mode, EXAMPLES) for operation in operations))
+    assert expected in set().union(
+        *(statuses(operation, mode, EXAMPLES) for operation in operations)
+    )
 
 
 @pytest.mark.slow
 @MODES
 def test_none_of_many_requests_is_answered_by_a_server_error(operations, mode, expected):
-    assert expected in set().union(*(statuses(operation, mode, MORE_EXAMPLES) for operation in operations))
+    assert expected in set().union(
+        *(statuses(operation, mode, MORE_EXAMPLES) for operation in operations)
+    )

@@ -1,4 +1,5 @@
-"""Access and hostile input: tokens, pages of other sites, files of the server, sizes, markup in names."""
+"""Access and hostile input: tokens, pages of other sites, files of the server, sizes, markup in
+names."""
 
 import re
 import socket
@@ -13,7 +14,8 @@ import truvar as tv
 from truvar.service import Tokens
 from truvar.service.auth import check_address, host_name, is_loopback
 
-# -- tokens ------------------------------------------------------------------------------------------------------------
+# -- tokens
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("token", [None, "wrong" * 5, "w" * 19, "w" * 21, "é" * 20])
@@ -26,7 +28,9 @@ def test_a_missing_or_wrong_token_is_refused(guarded, token):
         ("POST", "/api/studies"),
         ("GET", "/api/openapi.json"),
     ):
-        answer = httpx.request(method, url + path, headers=headers, json={} if method == "POST" else None)
+        answer = httpx.request(
+            method, url + path, headers=headers, json={} if method == "POST" else None
+        )
         assert answer.status_code == 401, (method, path)
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "token" in answer.json()["error"]
@@ -34,7 +38,11 @@ def test_a_missing_or_wrong_token_is_refused(guarded, token):
 
 def test_a_token_in_another_header_or_scheme_is_ignored(guarded):
     url, write, _ = guarded
-    for headers in ({"Authorization": write}, {"Authorization": f"Basic {write}"}, {"Cookie": f"token={write}"}):
+    for headers in (
+        {"Authorization": write},
+        {"Authorization": f"Basic {write}"},
+        {"Cookie": f"token={write}"},
+    ):
         assert httpx.get(f"{url}/api", headers=headers).status_code == 401
     assert httpx.get(f"{url}/api?token={write}").status_code == 401
 
@@ -78,11 +86,21 @@ def test_unsafe_tokens_are_refused():
     assert [tokens.access(letter * 20) for letter in "abcd"] == ["write", "read", "write", None]
 
 
-# -- addresses ---------------------------------------------------------------------------------------------------------
+# -- addresses
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_address_that_others_can_reach_needs_a_token(tmp_path):
-    command = [sys.executable, "-m", "truvar", "serve", "--store", f"sqlite:///{tmp_path}/s.db", "--host", "0.0.0.0"]
+    command = [
+        sys.executable,
+        "-m",
+        "truvar",
+        "serve",
+        "--store",
+        f"sqlite:///{tmp_path}/s.db",
+        "--host",
+        "0.0.0.0",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "needs a token" in done.stderr
@@ -94,9 +112,12 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path):
     assert not is_loopback("example.org")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.1.1.1"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.1.1.1"]
+)
 def test_without_tokens_only_host_names_of_this_machine_are_answered(served, host):
-    """A site whose host name resolves to this machine (DNS rebinding) gets no answer, not even the page."""
+    """A site whose host name resolves to this machine (DNS rebinding) gets no answer, not even
+    the page."""
     api, _ = served
     for path in ("/", "/api/studies", "/page/app.js"):
         assert httpx.get(api.url + path, headers={"Host": host}).status_code == 403, path
@@ -107,18 +128,29 @@ def test_without_tokens_only_host_names_of_this_machine_are_answered(served, hos
 def test_pages_of_other_sites_cannot_write(served):
     api, _ = served
     body = {"name": "forged", "problem": CURVE}
-    assert api.http.post("/studies", json=body, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert (
+        api.http.post("/studies", json=body, headers={"Origin": "https://evil.example"}).status_code
+        == 403
+    )
     assert api.http.post("/studies", json=body, headers={"Origin": "null"}).status_code == 403
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+    for kind in (
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "",
+    ):
         answer = api.http.post("/studies", content=b"{}", headers={"Content-Type": kind})
         assert answer.status_code == 415, kind
     assert "forged" not in [row["name"] for row in api.get("/studies")["studies"]]
     assert (
-        "access-control-allow-origin" not in api.http.get("/studies", headers={"Origin": "https://a.example"}).headers
+        "access-control-allow-origin"
+        not in api.http.get("/studies", headers={"Origin": "https://a.example"}).headers
     )
 
 
-@pytest.mark.parametrize("path", ["/", "/page/app.js", "/api", "/api/studies", "/api/nothing", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/page/app.js", "/api", "/api/studies", "/api/nothing", "/nothing"]
+)
 def test_every_answer_has_security_headers(served, path):
     api, _ = served
     headers = httpx.get(api.url + path).headers
@@ -142,23 +174,34 @@ def test_the_page_has_no_inline_code_and_loads_nothing_from_other_sites(served):
     assert "http" not in page.replace("http-equiv", "")
 
 
-# -- files and sizes ---------------------------------------------------------------------------------------------------
+# -- files and sizes
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../conftest.py", "lake.csv", "file:///etc/passwd", "http://127.0.0.1:1/x"]
+    "path",
+    ["/etc/passwd", "../conftest.py", "lake.csv", "file:///etc/passwd", "http://127.0.0.1:1/x"],
 )
 def test_a_problem_cannot_read_files_of_the_server(served, path):
     api, _ = served
     table = f'[domain]\ntable = "{path}"\n[goal]\nmaximize = true\n'
     training = f'[domain]\ngrid = {{x = [0, 1, 5]}}\n[goal]\nmaximize = true\n[model]\ntraining = "{path}"\n'
     for problem in (table, training):
-        assert "was not sent" in api.post("/studies", {"name": "thief", "problem": problem}, 422)["error"]
+        assert (
+            "was not sent"
+            in api.post("/studies", {"name": "thief", "problem": problem}, 422)["error"]
+        )
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/page/../app.py", "/page/%2e%2e/app.py", "/page/..%2fapp.py", "/page//etc/passwd", "/page/%2fetc%2fhosts"],
+    [
+        "/page/../app.py",
+        "/page/%2e%2e/app.py",
+        "/page/..%2fapp.py",
+        "/page//etc/passwd",
+        "/page/%2fetc%2fhosts",
+    ],
 )
 def test_only_files_of_the_page_are_served(served, path):
     api, _ = served
@@ -184,8 +227,10 @@ def test_a_body_that_is_too_large_is_refused_with_and_without_its_length(served)
     [
         "[domain]\ngrid = {x = [0, 1, 100000], y = [0, 1, 100000]}\n[goal]\nmaximize = true\n",
         "[domain]\nbox = {x = [0, 1]}\nrepresenters = 1000000000\n[goal]\nmaximize = true\n",
-        f"[domain]\ngrid = {{{', '.join(f'x{k} = [0, 1, 1]' for k in range(60))}}}\n[goal]\nmaximize = true\n",
-        '[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n[policy]\nname = "es"\ndraws = 1000000000\n',
+        "[domain]\ngrid = "
+        f"{{{', '.join(f'x{k} = [0, 1, 1]' for k in range(60))}}}\n[goal]\nmaximize = true\n",
+        '[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n[policy]\nname = "es"\ndraws = '
+        "1000000000\n",
         "[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n[noise]\n"
         f"levels = [{', '.join(['{variance = 1.0, cost = 1.0}'] * 30)}]\n",
     ],
@@ -198,7 +243,11 @@ def test_a_problem_that_is_too_large_is_refused_before_it_is_made(served, proble
 def test_a_table_or_an_exported_study_that_is_too_large_is_refused(served):
     api, _ = served
     rows = "x\n" + "\n".join(map(str, range(10_001)))
-    body = {"name": "long", "problem": '[domain]\ntable = "t"\n[goal]\nmaximize = true\n', "tables": {"t": rows}}
+    body = {
+        "name": "long",
+        "problem": '[domain]\ntable = "t"\n[goal]\nmaximize = true\n',
+        "tables": {"t": rows},
+    }
     assert "at most" in api.post("/studies", body, 422)["error"]
     api.create("template", CURVE)
     whole = api.get("/studies/template/export")
@@ -209,7 +258,9 @@ def test_a_table_or_an_exported_study_that_is_too_large_is_refused(served):
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda whole: whole["events"][0]["details"].update(policy={"kind": "os.system", "command": "id"}),
+        lambda whole: whole["events"][0]["details"].update(
+            policy={"kind": "os.system", "command": "id"}
+        ),
         lambda whole: whole["events"][0]["details"].update(kernel={"kind": "Kernel"}),
         lambda whole: whole["events"][0]["details"].update(domain={"kind": "Domain"}),
         lambda whole: whole["events"].append({"number": 2}),
@@ -231,7 +282,9 @@ def test_an_exported_study_that_was_tampered_with_is_refused(served, damage):
 def test_names_that_a_url_or_database_cannot_hold_are_refused(served, name):
     api, _ = served
     body = '{"name": ' + __import__("json").dumps(name) + ', "problem": "[domain]"}'
-    answer = api.http.post("/studies", content=body.encode(), headers={"Content-Type": "application/json"})
+    answer = api.http.post(
+        "/studies", content=body.encode(), headers={"Content-Type": "application/json"}
+    )
     assert answer.status_code == 422, answer.text
 
 
@@ -252,4 +305,6 @@ def test_a_port_in_use_is_reported_in_one_line(tmp_path):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"truvar: cannot serve at 127\.0\.0\.1 port {port} .* --port\n", done.stderr)
+    assert re.fullmatch(
+        rf"truvar: cannot serve at 127\.0\.0\.1 port {port} .* --port\n", done.stderr
+    )

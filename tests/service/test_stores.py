@@ -29,11 +29,17 @@ def test_two_servers_work_on_one_study(url, application):
     with ThreadPoolExecutor(4) as pool:
         ids = list(
             pool.map(
-                lambda k: tell((first, second)[k % 2], "shared", {"point": {"x": points[k]}, "y": float(k)}), range(20)
+                lambda k: tell(
+                    (first, second)[k % 2], "shared", {"point": {"x": points[k]}, "y": float(k)}
+                ),
+                range(20),
             )
         )
     assert sorted(ids) == list(range(1, 21))
-    values = [client.get("/api/studies/shared/measurements").json()["measurements"] for client in (first, second)]
+    values = [
+        client.get("/api/studies/shared/measurements").json()["measurements"]
+        for client in (first, second)
+    ]
     assert values[0] == values[1]
     assert sorted(row["value"] for row in values[0]) == list(map(float, range(20)))
     assert tv.load(url, "shared").steps == 20
@@ -44,7 +50,9 @@ def test_two_servers_work_on_one_study(url, application):
 def test_studies_beyond_the_open_ones_are_opened_again(url, application):
     client = application(url, studies=2)
     for k in range(5):
-        assert client.post("/api/studies", json={"name": f"s{k}", "problem": CURVE}).status_code == 201
+        assert (
+            client.post("/api/studies", json={"name": f"s{k}", "problem": CURVE}).status_code == 201
+        )
         tell(client, f"s{k}", {"point": {"x": 0.0}, "y": float(k)})
     for k in range(5):
         (row,) = client.get(f"/api/studies/s{k}/measurements").json()["measurements"]
@@ -68,7 +76,9 @@ def test_a_store_that_is_not_available_is_503(tmp_path, application):
     with sqlite3.connect(path) as database:
         database.execute("DROP TABLE truvar_events")
     answers = [client.get("/api/studies/s/status"), client.post("/api/studies/s/ask", json={})]
-    assert [answer.status_code for answer in answers] == [503, 503], [answer.text for answer in answers]
+    assert [answer.status_code for answer in answers] == [503, 503], [
+        answer.text for answer in answers
+    ]
     for answer in answers:  # no path, host or user
         assert "s.db" not in answer.text
         assert str(tmp_path) not in answer.text
@@ -81,7 +91,8 @@ def test_damage_of_an_open_study_is_reported(tmp_path, application):
     tell(client, "s", {"point": {"x": 0.0}, "y": 1.0})
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute(
-            "INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', '{}', '')"
+            "INSERT INTO truvar_events VALUES (1, 3, '2026-01-01 00:00:00.000000', 'me', 'told', "
+            "'{}', '')"
         )
     assert client.get("/api/studies/s/status").status_code == 409
     assert client.get("/api/studies/s/view").json()["state"] == "broken"
@@ -113,7 +124,15 @@ def test_readers_do_not_wait_for_a_choice(url, application, monkeypatch):
         asked = threads.submit(client.post, "/api/studies/slow/ask", json={})
         try:
             assert begun.wait(60)
-            for what in ("status", "view", "posterior", "measurements", "events", "export", "certificate"):
+            for what in (
+                "status",
+                "view",
+                "posterior",
+                "measurements",
+                "events",
+                "export",
+                "certificate",
+            ):
                 read = threads.submit(client.get, f"/api/studies/slow/{what}").result(timeout=60)
                 assert read.status_code == 200
             before = client.get("/api/studies/slow/status").json()
@@ -135,7 +154,11 @@ def test_the_list_shows_finished_and_damaged_studies_before_they_are_opened(url,
             study.run(lambda point: point["x"], steps=20 if name == "over" else 1)
     with RDBStorage(url).write_transaction() as connection:
         of = "(SELECT id FROM truvar_studies WHERE name = 'damaged')"
-        connection.execute(text(f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"))
+        connection.execute(
+            text(
+                f"UPDATE truvar_events SET details = '{{}}' WHERE kind = 'told' AND study_id = {of}"
+            )
+        )
     client = application(url)
 
     def states():

@@ -1,4 +1,5 @@
-"""Tokens of a store: for certain studies, for a time, and until they are revoked; the event log names their holders."""
+"""Tokens of a store: for certain studies, for a time, and until they are revoked; the event log
+names their holders."""
 
 from __future__ import annotations
 
@@ -45,7 +46,12 @@ def test_a_token_for_one_study_opens_no_other(client: Any, store: str) -> None:
     assert client.get("/api/studies/lake/status", headers=headers).status_code == 403
     assert client.post("/api/studies/lake/tell", json=body, headers=headers).status_code == 403
     assert client.get("/api/studies/lake/x/../status", headers=headers).status_code == 403
-    assert client.post("/api/studies", json={"name": "new", "problem": CURVE}, headers=headers).status_code == 403
+    assert (
+        client.post(
+            "/api/studies", json={"name": "new", "problem": CURVE}, headers=headers
+        ).status_code
+        == 403
+    )
     listed = client.get("/api/studies", headers=headers).json()["studies"]
     assert [row["name"] for row in listed] == ["sea/north"]
 
@@ -53,7 +59,12 @@ def test_a_token_for_one_study_opens_no_other(client: Any, store: str) -> None:
 def test_the_event_log_names_the_holder_of_the_token(client: Any, store: str) -> None:
     token = tokens.add_token(RDBStorage(store), "anna")
     for headers in (bearer(token), bearer(token, **{"X-Truvar-Who": "root"})):
-        assert client.post("/api/studies/lake/note", json={"text": "rain"}, headers=headers).status_code == 200
+        assert (
+            client.post(
+                "/api/studies/lake/note", json={"text": "rain"}, headers=headers
+            ).status_code
+            == 200
+        )
     assert tv.load(store, "lake").events["who"].tolist()[1:] == ["anna", "root (token anna)"]
 
 
@@ -62,8 +73,12 @@ def test_no_flipped_bit_makes_a_token_for_reading_one_for_writing(bit: int) -> N
     flipped = bytearray(b"read")
     flipped[bit // 8] ^= 1 << bit % 8
     access: Any = flipped.decode("latin-1")
-    token = tokens.StoredToken("anna", tokens.token_digest("t" * 20), access, None, now(), None, None)
-    middleware = SecurityMiddleware(_no_application, auth.Tokens(), 1_000, auth.TokenStore(lambda: [token]))
+    token = tokens.StoredToken(
+        "anna", tokens.token_digest("t" * 20), access, None, now(), None, None
+    )
+    middleware = SecurityMiddleware(
+        _no_application, auth.Tokens(), 1_000, auth.TokenStore(lambda: [token])
+    )
     scope = {"method": "POST", "path": "/api/studies/lake/tell", "headers": []}
     refusal = middleware._check_access(scope, {"authorization": f"Bearer {'t' * 20}"})
     assert refusal is not None
@@ -132,7 +147,9 @@ def test_tokens_of_an_earlier_release_keep_working(client: Any, store: str) -> N
     assert client.get("/api/studies/pond/status", headers=bearer(token)).status_code == 200
 
 
-def test_tokens_end_when_they_expire_or_are_revoked(client: Any, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_end_when_they_expire_or_are_revoked(
+    client: Any, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage = RDBStorage(store)
     kept = tokens.add_token(storage, "kept")
     read = tokens.add_token(storage, "reader", "read")
@@ -151,10 +168,14 @@ def test_tokens_end_when_they_expire_or_are_revoked(client: Any, store: str, mon
         tokens.add_token(storage, "kept")
 
 
-def test_the_command_line_makes_lists_and_revokes_tokens(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_makes_lists_and_revokes_tokens(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with RDBStorage(store).write_transaction():
         pass
-    assert main(["token", "add", store, "anna", "--read", "--study", "lake", "--expires", "30d"]) == 0
+    assert (
+        main(["token", "add", store, "anna", "--read", "--study", "lake", "--expires", "30d"]) == 0
+    )
     token = capsys.readouterr().out.strip()
     assert len(token) >= 40
     assert main(["token", "list", store]) == 0

@@ -11,7 +11,12 @@ BOATS = {
     "goal": {"level_set": 0.5},
     "model": {"kernel": "rbf", "lengthscales": [2.0, 2.0], "mean": 0.0},
     "noise": {"variance": 0.01},
-    "cost": {"base": 1.0, "euclidean": {"x": 1.0, "y": 1.0}, "start": {"x": 0, "y": 0}, "returns": True},
+    "cost": {
+        "base": 1.0,
+        "euclidean": {"x": 1.0, "y": 1.0},
+        "start": {"x": 0, "y": 0},
+        "returns": True,
+    },
     "vehicles": {"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 50}},
     "run": {"budget": 80},
 }
@@ -34,7 +39,10 @@ def test_vehicles_over_http(served):
     told = api.post("/studies/boats/tell-repeats", {"id": one["id"], "values": [0.1, 0.2]})
     assert told["ids"] == [one["id"], 4]
     status = api.get("/studies/boats/status")
-    assert [(each["name"], each["steps"]) for each in status["vehicles"]] == [("boat-1", 3), ("boat-2", 1)]
+    assert [(each["name"], each["steps"]) for each in status["vehicles"]] == [
+        ("boat-1", 3),
+        ("boat-2", 1),
+    ]
     assert status["vehicles"][1]["spent"] == 7.5
     rows = api.get("/studies/boats/measurements")["measurements"]
     assert [(row["who"], row["repeats"]) for row in rows] == [
@@ -51,7 +59,12 @@ def test_vehicles_over_http(served):
 def test_repeats_and_failures_over_http_count_once_and_for_their_vehicle(served):
     api, _ = served
     create(api, "repeats")
-    body = {"point": {"x": 3, "y": 1}, "values": [0.1, 0.2, 0.3], "who": "boat-2", "key": "today-0001"}
+    body = {
+        "point": {"x": 3, "y": 1},
+        "values": [0.1, 0.2, 0.3],
+        "who": "boat-2",
+        "key": "today-0001",
+    }
     first = api.post("/studies/repeats/tell-repeats", body)
     assert api.post("/studies/repeats/tell-repeats", body)["ids"] == first["ids"]
     again = {"id": first["ids"][0], "values": [0.4, 0.5], "key": "today-0002"}
@@ -68,17 +81,28 @@ def test_repeats_and_failures_over_http_count_once_and_for_their_vehicle(served)
     assert status["spent"] == pytest.approx(7.0 + sum(row["cost"] for row in records))
     assert api.get("/studies/repeats/failures")["failures"][0]["who"] == "boat-2"
     study = Server(api.url).study("repeats")
-    assert study.tell_repeats(1, [0.6], key="today-0003") == study.tell_repeats(1, [0.6], key="today-0003")
+    assert study.tell_repeats(1, [0.6], key="today-0003") == study.tell_repeats(
+        1, [0.6], key="today-0003"
+    )
     assert study.steps == 6
 
 
 def test_a_context_of_text_and_a_region_by_category_over_http(served):
     api, _ = served
     domain = {"grid": {"dose": [0, 1, 5], "batch": ["spring", "autumn"]}, "context": ["batch"]}
-    api.post("/studies", {"name": "doses", "problem": {"domain": domain, "goal": {"maximize": True}}}, 201)
+    api.post(
+        "/studies",
+        {"name": "doses", "problem": {"domain": domain, "goal": {"maximize": True}}},
+        201,
+    )
     (suggestion,) = api.post("/studies/doses/ask", {"context": {"batch": "autumn"}})["suggestions"]
     assert suggestion["point"]["batch"] == "autumn"
-    assert api.post("/studies/doses/exclude", {"region": {"batch": ["spring"], "dose": [0.5, 1]}})["excluded"] == 3
+    assert (
+        api.post("/studies/doses/exclude", {"region": {"batch": ["spring"], "dose": [0.5, 1]}})[
+            "excluded"
+        ]
+        == 3
+    )
     study = Server(api.url).study("doses")
     assert study.ask(context={"batch": "spring"}).point["dose"] < 0.5
     assert study.best_for({"batch": "autumn"}).point["batch"] == "autumn"

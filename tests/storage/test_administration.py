@@ -73,7 +73,11 @@ def test_a_store_tells_which_studies_were_deleted_by_whom_also_in_a_copy(url, tm
     assert [each.who for each in found] == ["anna", whoami(), "bo" * 100]
     assert abs((found[0].time - now()).total_seconds()) < 600
     assert main(["check", url]) == 0
-    assert re.search(r"^old: deleted by anna, 20..-..-.. ..:.. UTC, with 2 events$", capsys.readouterr().out, re.M)
+    assert re.search(
+        r"^old: deleted by anna, 20..-..-.. ..:.. UTC, with 2 events$",
+        capsys.readouterr().out,
+        re.M,
+    )
     copy = RDBStorage(f"sqlite:///{tmp_path}/copy.db")
     copy_store(storage, copy)
     assert read_deletions(copy) == found

@@ -1,4 +1,5 @@
-"""The event logs of truvar meet the contract, and the contract tests detect an event log that does not."""
+"""The event logs of truvar meet the contract, and the contract tests detect an event log that
+does not."""
 
 from __future__ import annotations
 
@@ -31,12 +32,15 @@ def test_the_event_log_in_a_database_meets_the_contract(url: str) -> None:
 
 
 @pytest.mark.parametrize("check", [check_append, check_rollback, check_new_events, check_study])
-def test_the_event_log_in_memory_meets_the_contract_for_one_writer(check: Callable[..., None]) -> None:
+def test_the_event_log_in_memory_meets_the_contract_for_one_writer(
+    check: Callable[..., None],
+) -> None:
     logs: dict[str, InMemoryEventLog] = {}
     check(lambda name: logs.setdefault(name, InMemoryEventLog()))
 
 
-# -- event logs that break one requirement each ------------------------------------------------------------------------
+# -- event logs that break one requirement each
+# ------------------------------------------------------------------------
 
 
 class SharedEventLog:
@@ -82,7 +86,9 @@ class ChangingNumbers(SharedEventLog):
     """Stores floats with six digits."""
 
     def store(self, transaction: Transaction) -> None:
-        self.events += [replace(event, details=rounded(event.details)) for event in transaction.appended]
+        self.events += [
+            replace(event, details=rounded(event.details)) for event in transaction.appended
+        ]
 
 
 class CountingFromZero(SharedEventLog):
@@ -168,7 +174,11 @@ class WithoutALock(SharedEventLog):
 
 class WithAnotherGoal(SharedEventLog):
     def since(self, number: int) -> Sequence[Event]:
-        return changed_problem(self.events, goal=tv.Maximize())[number:] if self.is_study else self.events[number:]
+        return (
+            changed_problem(self.events, goal=tv.Maximize())[number:]
+            if self.is_study
+            else self.events[number:]
+        )
 
     @property
     def is_study(self) -> bool:
@@ -177,15 +187,23 @@ class WithAnotherGoal(SharedEventLog):
 
 class LosingCorrections(SharedEventLog):
     def since(self, number: int) -> Sequence[Event]:
-        return [event if event.kind != "corrected" else as_note(event) for event in self.events[number:]]
+        return [
+            event if event.kind != "corrected" else as_note(event) for event in self.events[number:]
+        ]
 
 
 class ChangingTheProblemAfterANote(SharedEventLog):
     change: ClassVar[dict[str, Any]]
 
     def since(self, number: int) -> Sequence[Event]:
-        finished = any(event.details.get("text") == "the probe was cleaned" for event in self.events)
-        return changed_problem(self.events, **self.change)[number:] if finished else self.events[number:]
+        finished = any(
+            event.details.get("text") == "the probe was cleaned" for event in self.events
+        )
+        return (
+            changed_problem(self.events, **self.change)[number:]
+            if finished
+            else self.events[number:]
+        )
 
 
 class WithAnotherPolicyAfterANote(ChangingTheProblemAfterANote):
@@ -246,7 +264,8 @@ def test_a_broken_event_log_is_detected(broken: type[SharedEventLog], requiremen
         check_event_log(opener(broken))
 
 
-# -- studies on an event log of the caller -----------------------------------------------------------------------------
+# -- studies on an event log of the caller
+# -----------------------------------------------------------------------------
 
 
 def test_a_new_study_needs_an_empty_event_log() -> None:

@@ -1,4 +1,5 @@
-"""A process that is forked while its threads use a study: neither the child nor the parent waits for ever."""
+"""A process that is forked while its threads use a study: neither the child nor the parent waits
+for ever."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from truvar.storage.memory import InMemoryEventLog
 
 FORKS = 6
 MAX_SECONDS = 20.0  # that a child may take
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12, for threads
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # of Python 3.12, for threads
 
 
 def lake(url: str | None) -> tv.Study:
@@ -31,7 +34,8 @@ def lake(url: str | None) -> tv.Study:
 
 
 def exit_code_in_child(work: Callable[[], object]) -> int:
-    """Run a function in a forked process, and return its exit code; it is killed if it takes too long."""
+    """Run a function in a forked process, and return its exit code; it is killed if it takes too
+    long."""
     child = os.fork()
     if child == 0:
         try:
@@ -125,7 +129,9 @@ def test_what_a_slow_thread_had_not_stored_is_undone_in_the_child(
     assert study.steps == 2
 
 
-def test_a_fork_takes_place_while_another_thread_makes_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_takes_place_while_another_thread_makes_studies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class GrowingSet(weakref.WeakSet[forks.LockedObject]):
         """A set that another thread adds to while it is iterated over the first time."""
 

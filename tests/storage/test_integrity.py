@@ -43,7 +43,8 @@ def execute(url: str, statement: str) -> None:
         connection.exec_driver_sql(statement)
 
 
-# -- files that are deleted or replaced --------------------------------------------------------------------------------
+# -- files that are deleted or replaced
+# --------------------------------------------------------------------------------
 
 
 def test_a_deleted_file_is_noticed_before_a_value_is_taken(file: str, path: Path) -> None:
@@ -75,7 +76,9 @@ def test_a_replaced_file_is_noticed_before_a_value_is_taken(file: str, path: Pat
     assert study.steps == 0
 
 
-def test_a_file_that_is_replaced_during_a_transaction_is_noticed_before_it_returns(file: str, path: Path) -> None:
+def test_a_file_that_is_replaced_during_a_transaction_is_noticed_before_it_returns(
+    file: str, path: Path
+) -> None:
     study = lake(file)
 
     def change() -> None:
@@ -106,7 +109,8 @@ def test_an_older_copy_in_the_place_of_the_file_is_noticed(file: str, path: Path
     assert tv.load(file, "lake").steps == 0
 
 
-# Statements by which another program looks at the file, in a process that shares nothing with this one.
+# Statements by which another program looks at the file, in a process that shares nothing with this
+# one.
 COUNT_VALUES = "SELECT count(*) FROM truvar_events WHERE kind = 'told'"
 CREATE_TABLE = "CREATE TABLE other (x)"
 OTHER_PROGRAM = """
@@ -189,7 +193,9 @@ def test_a_copy_over_the_file_that_leaves_its_log_is_noticed(file: str, path: Pa
     for index in range(40):
         study.tell(study.domain.point(index), 0.3)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(RESTART)")  # the file has the values, and the log begins again
+        connection.execute(
+            "PRAGMA wal_checkpoint(RESTART)"
+        )  # the file has the values, and the log begins again
     study.tell(study.domain.point(40), 0.3)
     shutil.copyfile(backup, path)
     for index in (41, 42):
@@ -198,7 +204,8 @@ def test_a_copy_over_the_file_that_leaves_its_log_is_noticed(file: str, path: Pa
     assert study.steps == 41
 
 
-# -- damaged records ---------------------------------------------------------------------------------------------------
+# -- damaged records
+# --------------------------------------------------------------------------------------------------
 
 DAMAGES = {
     "a value": "UPDATE truvar_events SET details = replace(details, '\"y\":', '\"y\":1') WHERE number = 3",
@@ -223,7 +230,9 @@ def test_damage_is_reported_when_a_study_is_opened(url: str, damage: str) -> Non
     assert check.problem is not None
 
 
-def test_a_changed_name_of_a_study_is_reported(file: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_name_of_a_study_is_reported(
+    file: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lake(file).run(truth, steps=1)
     execute(file, "UPDATE truvar_studies SET name = 'make'")
     with pytest.raises(DamagedStudyError, match="its name"):
@@ -255,7 +264,10 @@ def test_repair_keeps_the_longest_undamaged_beginning(
     assert "event 5 does not match its checksum" in capsys.readouterr().out
     assert main(["check", str(path), "--repair", str(saved), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert [(row["name"], row["events"], row["steps"]) for row in report["studies"]] == [("lake", 4, 1), ("well", 7, 3)]
+    assert [(row["name"], row["events"], row["steps"]) for row in report["studies"]] == [
+        ("lake", 4, 1),
+        ("well", 7, 3),
+    ]
     assert main(["check", str(saved)]) == 0
     assert tv.load(f"sqlite:///{saved}", "lake").steps == 1
     assert_same(tv.load(f"sqlite:///{saved}", "well"), memory)
@@ -263,13 +275,16 @@ def test_repair_keeps_the_longest_undamaged_beginning(
     assert "exists already" in capsys.readouterr().err
 
 
-def test_an_undamaged_store_is_said_to_be(file: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_undamaged_store_is_said_to_be(
+    file: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lake(file).run(truth, steps=2)
     assert main(["check", str(path)]) == 0
     assert "lake: 5 events, 2 measurements: undamaged" in capsys.readouterr().out
 
 
-# -- backups -----------------------------------------------------------------------------------------------------------
+# -- backups
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_backup_of_a_store_in_use_is_one_state_of_it(url: str, tmp_path: Path) -> None:
@@ -285,7 +300,9 @@ def test_a_backup_of_a_store_in_use_is_one_state_of_it(url: str, tmp_path: Path)
     assert tv.load(f"sqlite:///{restored}", "lake").steps == 3
 
 
-def test_a_backup_does_not_overwrite_a_file(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backup_does_not_overwrite_a_file(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lake(file)
     target = tmp_path / "copy.db"
     target.write_text("mine")
@@ -304,7 +321,8 @@ def test_a_backup_is_restored_to_postgresql(url: str, file: str, path: Path) -> 
     assert restored.ask() == study.ask()
 
 
-# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+# -- PostgreSQL
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)

@@ -4,8 +4,9 @@ The files in `tests/data` were written by release 0.1.0 and must not be edited:
 
 * `store-0.1.0.sql` is the dump of a SQLite store with one small study per feature.
 * `studies-0.1.0.json` holds some of these studies as `Study.to_json` wrote them.
-* `continuation-0.1.0.json` holds what release 0.1.0 made of each study: the state in which it opened, the suggestions
-  it made from there, and the state that it ended in. Floats are written in hexadecimal, so that no bit is lost.
+* `continuation-0.1.0.json` holds what release 0.1.0 made of each study: the state in which it
+  opened, the suggestions it made from there, and the state that it ended in. Floats are written in
+  hexadecimal, so that no bit is lost.
 """
 
 from __future__ import annotations
@@ -25,16 +26,20 @@ import pytest
 import truvar as tv
 
 DATA = Path(__file__).parents[1] / "data"
-EXPECTED: dict[str, Any] = json.loads((DATA / "continuation-0.1.0.json").read_text(encoding="utf-8"))["studies"]
+EXPECTED: dict[str, Any] = json.loads(
+    (DATA / "continuation-0.1.0.json").read_text(encoding="utf-8")
+)["studies"]
 EXPORTED: dict[str, str] = json.loads((DATA / "studies-0.1.0.json").read_text(encoding="utf-8"))
 ROUNDS = 6
 
-# Processors round differently, and so do different builds of BLAS. On the machine that wrote the expected values they
-# are reproduced to the last bit, which TRUVAR_EXACT=1 demands. Elsewhere, choices from a finite domain are still the
-# same and floats agree to a relative 1e-9. Inside a box a suggestion is itself the result of a numerical search, which
-# amplifies rounding to about 1e-7; the points are therefore compared within a tolerance there. A gain that is a sum of
-# logarithms of variances within groups of draws (PES, and Plus for an optimum) is ill-conditioned where the draws of a
-# group nearly agree: release 0.1.0 itself gives gains that differ by up to 7e-7 on another processor.
+# Processors round differently, and so do different builds of BLAS. On the machine that wrote the
+# expected values they are reproduced to the last bit, which TRUVAR_EXACT=1 demands. Elsewhere,
+# choices from a finite domain are still the same and floats agree to a relative 1e-9. Inside a box
+# a suggestion is itself the result of a numerical search, which amplifies rounding to about 1e-7;
+# the points are therefore compared within a tolerance there. A gain that is a sum of logarithms of
+# variances within groups of draws (PES, and Plus for an optimum) is ill-conditioned where the draws
+# of a group nearly agree: release 0.1.0 itself gives gains that differ by up to 7e-7 on another
+# processor.
 EXACT = os.environ.get("TRUVAR_EXACT") == "1"
 FINITE_TOLERANCE = {"rel": 1e-9}
 BOX_TOLERANCE = {"rel": 1e-5, "abs": 1e-6}
@@ -67,7 +72,8 @@ def truth(point: Mapping[str, float]) -> float:
         point: The coordinates by column, in the order of the columns of the domain.
 
     Returns:
-        The value without noise. Only the four basic operations are used, so it is the same on every machine.
+        The value without noise. Only the four basic operations are used, so it is the same on every
+        machine.
     """
     x = list(point.values())
     total = 0.5 * x[0] * x[-1]
@@ -99,7 +105,8 @@ def assert_float(found: float, expected: str, continuous: bool) -> None:
 
 
 def assert_point(found: Mapping[str, float], expected: Mapping[str, str], continuous: bool) -> None:
-    """Compares a point with the expected one: exactly in a finite domain, within the tolerance in a box."""
+    """Compares a point with the expected one: exactly in a finite domain, within the tolerance
+    in a box."""
     assert list(found) == list(expected)
     for name, coordinate in expected.items():
         if continuous:
@@ -125,7 +132,9 @@ def assert_suggestion(
     for name in ("noise", "cost"):
         assert_float(getattr(found, name), expected[name], continuous)
     if sampled and not EXACT:
-        assert found.gain == pytest.approx(float.fromhex(expected["gain"]), nan_ok=True, **SAMPLED_GAIN_TOLERANCE)
+        assert found.gain == pytest.approx(
+            float.fromhex(expected["gain"]), nan_ok=True, **SAMPLED_GAIN_TOLERANCE
+        )
     else:
         assert_float(found.gain, expected["gain"], continuous)
 
@@ -135,14 +144,16 @@ def assert_state(study: tv.Study, expected: Mapping[str, Any], continuous: bool)
 
     Args:
         study: The study.
-        expected: The state as `continuation-0.1.0.json` has it. The text of the certificate is recorded there for
-            people to read, but it is not compared, since its wording may change.
+        expected: The state as `continuation-0.1.0.json` has it. The text of the certificate is
+            recorded there for people to read, but it is not compared, since its wording may change.
         continuous: Whether the domain of the study is a box.
     """
     assert study.steps == expected["steps"]
     assert_float(study.spent, expected["spent"], continuous)
     assert len(study.events) == expected["events"]
-    assert [suggestion.id for suggestion in study.pending] == [pending["id"] for pending in expected["pending"]]
+    assert [suggestion.id for suggestion in study.pending] == [
+        pending["id"] for pending in expected["pending"]
+    ]
     for suggestion, pending in zip(study.pending, expected["pending"], strict=True):
         assert_suggestion(suggestion, pending, continuous)
 
@@ -164,7 +175,8 @@ def assert_state(study: tv.Study, expected: Mapping[str, Any], continuous: bool)
 def assert_continues(study: tv.Study, expected: Mapping[str, Any]) -> None:
     """Continues a study as release 0.1.0 did and compares every step.
 
-    Every pending suggestion is told first, in order. Then one suggestion at a time is asked for and told.
+    Every pending suggestion is told first, in order. Then one suggestion at a time is asked for and
+    told.
 
     Args:
         study: The study as it was opened. It is changed.
@@ -177,7 +189,9 @@ def assert_continues(study: tv.Study, expected: Mapping[str, Any]) -> None:
         study.tell(suggestion, measure(suggestion))
     for suggested in expected["suggestions"]:
         suggestion = study.ask()
-        assert_suggestion(suggestion, suggested, continuous, sampled=isinstance(study.policy, SAMPLED_GAIN))
+        assert_suggestion(
+            suggestion, suggested, continuous, sampled=isinstance(study.policy, SAMPLED_GAIN)
+        )
         study.tell(suggestion, measure(suggestion))
     if expected["finished"] is None:
         assert len(expected["suggestions"]) == ROUNDS
@@ -189,7 +203,8 @@ def assert_continues(study: tv.Study, expected: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_stored_study_continues_unchanged(name: str, url: str) -> None:
-    """A study in a store opens in its old state, makes the same suggestions, and can be opened again after them."""
+    """A study in a store opens in its old state, makes the same suggestions, and can be opened
+    again after them."""
     expected = EXPECTED[name]
     assert_continues(tv.load(url, name), expected)
     assert_state(tv.load(url, name), expected["continued"], expected["continuous"])
@@ -202,7 +217,8 @@ def test_exported_study_continues_unchanged(name: str) -> None:
 
 
 def test_earlier_events_keep_their_meaning(url: str) -> None:
-    """A key, a value told twice, a withdrawn and an expired suggestion mean what they meant in release 0.1.0."""
+    """A key, a value told twice, a withdrawn and an expired suggestion mean what they meant in
+    release 0.1.0."""
     study = tv.load(url, "journal")
     state = study.steps, len(study.events)
     assert study.tell(study.domain.point(11), 0.0, key="boat-1") == 12  # told and corrected before
@@ -217,7 +233,8 @@ def test_earlier_events_keep_their_meaning(url: str) -> None:
 
 
 def test_every_stored_study_is_listed(url: str) -> None:
-    """The list of studies has all of them, with the counts that the store keeps beside the events."""
+    """The list of studies has all of them, with the counts that the store keeps beside the
+    events."""
     found = tv.studies(url).set_index("name")
     assert sorted(found.index) == sorted(EXPECTED)
     for name, expected in EXPECTED.items():

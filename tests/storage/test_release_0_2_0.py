@@ -1,9 +1,10 @@
 """Studies stored by release 0.2.0 open as it left them and continue.
 
-The files in `tests/data` were written by release 0.2.0 and must not be edited: `store-0.2.0.sql` is the dump of a
-SQLite store with one small study per feature, `continuation-0.2.0.json` what the release made of each study: the state
-in which it opened and the next suggestions. Fitted hyperparameters are in the events, so learned models open alike too;
-what is learned from there on may differ, as later releases learn better.
+The files in `tests/data` were written by release 0.2.0 and must not be edited: `store-0.2.0.sql` is
+the dump of a SQLite store with one small study per feature, `continuation-0.2.0.json` what the
+release made of each study: the state in which it opened and the next suggestions. Fitted
+hyperparameters are in the events, so learned models open alike too; what is learned from there on
+may differ, as later releases learn better.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from tests.helpers.problems import answer
 import truvar as tv
 
 DATA = Path(__file__).parents[1] / "data"
-EXPECTED: dict[str, Any] = json.loads((DATA / "continuation-0.2.0.json").read_text(encoding="utf-8"))
+EXPECTED: dict[str, Any] = json.loads(
+    (DATA / "continuation-0.2.0.json").read_text(encoding="utf-8")
+)
 INEXACT_MOMENTS = ("logarithm",)  # release 0.2.0 took them from a coarse quadrature
 KNOWN_MODEL = [name for name, expected in EXPECTED.items() if not expected["learned"]]
 
@@ -51,11 +54,16 @@ def test_a_stored_study_opens_as_it_was_and_takes_measurements(name: str, url: s
     study = tv.load(url, name)
     assert (study.steps, len(study.events)) == (expected["steps"], expected["events"])
     assert [suggestion.id for suggestion in study.pending] == expected["pending"]
-    assert (len(study.failures), len(study.exclusions)) == (expected["failed"], expected["exclusions"])
+    assert (len(study.failures), len(study.exclusions)) == (
+        expected["failed"],
+        expected["exclusions"],
+    )
     assert study.measurement_records()[-1].value == expected["values"]
     assert study.spent == pytest.approx(expected["spent"])
     result = study.result()
-    assert [int(mask.sum()) for mask in (result.potential, result.above, result.below)] == expected["sets"]
+    assert [int(mask.sum()) for mask in (result.potential, result.above, result.below)] == expected[
+        "sets"
+    ]
     rows = [0, len(study.domain) // 2, len(study.domain) - 1]
     if name in INEXACT_MOMENTS:
         assert result.mean[rows] == pytest.approx(expected["mean"], rel=1e-3)
@@ -88,4 +96,6 @@ def measured(suggestion: tv.Suggestion) -> float:
 def test_every_stored_study_is_listed_and_intact(url: str) -> None:
     found = tv.studies(url).set_index("name")
     assert sorted(found.index) == sorted(EXPECTED)
-    assert [found.loc[name, "steps"] for name in EXPECTED] == [EXPECTED[name]["steps"] for name in EXPECTED]
+    assert [found.loc[name, "steps"] for name in EXPECTED] == [
+        EXPECTED[name]["steps"] for name in EXPECTED
+    ]

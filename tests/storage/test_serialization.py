@@ -60,7 +60,9 @@ def assert_equal(one: Any, other: Any) -> None:
         assert one == other
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))  # others are refused
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+)  # others are refused
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
     lambda inner: (
@@ -77,7 +79,13 @@ def test_plain_values_are_unchanged(value: Any) -> None:
     assert_equal(round_trip(value), value)
 
 
-@given(arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 3)), elements=st.floats(allow_nan=False)))
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 3), st.integers(1, 3)),
+        elements=st.floats(allow_nan=False),
+    )
+)
 def test_arrays_keep_every_bit(array: np.ndarray) -> None:
     assert_equal(round_trip(array), array)
 
@@ -121,7 +129,9 @@ def test_every_domain_is_unchanged(name: str) -> None:
     assert_equal(again.axes, domain.axes)
     assert (again.frame is None) == (domain.frame is None)
     if domain.frame is not None:
-        pd.testing.assert_frame_equal(again.frame, domain.frame, check_dtype=False, check_exact=True)
+        pd.testing.assert_frame_equal(
+            again.frame, domain.frame, check_dtype=False, check_exact=True
+        )
 
 
 def test_a_table_keeps_its_other_columns() -> None:
@@ -143,9 +153,13 @@ def test_a_table_keeps_its_other_columns() -> None:
     assert again["kind"].tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("value", [len, lambda x: x, object(), {1, 2}, 1j, type("Own", (kernels.RBF,), {})()])
+@pytest.mark.parametrize(
+    "value", [len, lambda x: x, object(), {1, 2}, 1j, type("Own", (kernels.RBF,), {})()]
+)
 def test_a_value_that_cannot_be_stored_is_named(value: Any) -> None:
-    with pytest.raises(SerializationError, match=r"noise \(here\) cannot be stored.*leave out store"):
+    with pytest.raises(
+        SerializationError, match=r"noise \(here\) cannot be stored.*leave out store"
+    ):
         serialize({"here": value}, "noise")
 
 

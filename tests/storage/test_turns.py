@@ -1,4 +1,5 @@
-"""Threads of one process take turns at the write lock of an SQLite file, in the order in which they come."""
+"""Threads of one process take turns at the write lock of an SQLite file, in the order in which
+they come."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def test_a_thread_that_has_the_turn_does_not_wait_for_itself() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_turn_that_is_never_ended_delays_the_others_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_is_never_ended_delays_the_others_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(turns, "TURN_SECONDS", 0.2)
     queue = Turns()
     queue._wait(-1)  # a thread that was interrupted at the one moment that leaves its turn behind

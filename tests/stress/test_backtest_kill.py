@@ -39,7 +39,10 @@ SCRIPT = textwrap.dedent("""
 
 
 def test_a_killed_backtest_gives_the_same_result_when_run_again(tmp_path: Path) -> None:
-    x, z = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9), indexing="ij"))
+    x, z = (
+        axis.ravel()
+        for axis in np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9), indexing="ij")
+    )
     hill = np.exp(-((x - 0.4) ** 2 + (z - 0.6) ** 2) / 0.1)
     pd.DataFrame({"x": x, "z": z, "height": hill}).to_csv(tmp_path / "hill.csv", index=False)
     problem = tmp_path / "hill.toml"
@@ -58,4 +61,6 @@ def test_a_killed_backtest_gives_the_same_result_when_run_again(tmp_path: Path) 
 
     again = backtest(problem, "height", ["truvar"], replicates=6, budget=20, folder=kept)
     uninterrupted = backtest(problem, "height", ["truvar"], replicates=6, budget=20)
-    pd.testing.assert_frame_equal(again.curves.drop(columns="seconds"), uninterrupted.curves.drop(columns="seconds"))
+    pd.testing.assert_frame_equal(
+        again.curves.drop(columns="seconds"), uninterrupted.curves.drop(columns="seconds")
+    )

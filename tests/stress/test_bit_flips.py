@@ -50,5 +50,7 @@ def test_every_flipped_bit_is_harmless_or_reported(tmp_path: Path) -> None:
         except tv.TruvarError:
             reported += 1
         else:
-            assert found == expected, f"bit {position} of {len(sound)} bytes changed what is read, silently"
+            assert found == expected, (
+                f"bit {position} of {len(sound)} bytes changed what is read, silently"
+            )
     assert 0 < reported < FLIPS

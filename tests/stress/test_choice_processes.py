@@ -1,4 +1,5 @@
-"""Slow choices of a server: killed, left by their client, and under way when the server is told to end."""
+"""Slow choices of a server: killed, left by their client, and under way when the server is told
+to end."""
 
 from __future__ import annotations
 

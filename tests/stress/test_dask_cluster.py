@@ -44,7 +44,9 @@ def test_a_backtest_on_dask_workers_gives_the_same_numbers(cluster: Any) -> None
     policies = {"truvar": "truvar", "pure": tv.TruVaR(eta=0.0)}
     alone = backtest(problem, hill, policies, replicates=2, budget=15)
     shared = backtest(problem, hill, policies, replicates=2, budget=15, executor=cluster)
-    pd.testing.assert_frame_equal(alone.curves.drop(columns="seconds"), shared.curves.drop(columns="seconds"))
+    pd.testing.assert_frame_equal(
+        alone.curves.drop(columns="seconds"), shared.curves.drop(columns="seconds")
+    )
 
 
 def test_the_fits_of_a_search_run_on_the_dask_workers(cluster: Any, tmp_path: Path) -> None:
@@ -59,4 +61,6 @@ def test_the_fits_of_a_search_run_on_the_dask_workers(cluster: Any, tmp_path: Pa
     processes = {int(path.name) for path in tmp_path.iterdir()}
     assert processes
     assert processes <= set(cluster.run(os.getpid).values())
-    assert search.best_score_ == pytest.approx(GridSearchCV(SVC(), grid, cv=3).fit(*IRIS).best_score_, abs=0.03)
+    assert search.best_score_ == pytest.approx(
+        GridSearchCV(SVC(), grid, cv=3).fit(*IRIS).best_score_, abs=0.03
+    )

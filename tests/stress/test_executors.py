@@ -1,4 +1,5 @@
-"""Runs that are interrupted, and runs on a real Dask cluster of worker processes, some of which are killed."""
+"""Runs that are interrupted, and runs on a real Dask cluster of worker processes, some of which
+are killed."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_ctrl_c_ends_a_run_at_once_and_keeps_what_was_told() -> None:
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip() == "4":
@@ -60,10 +63,12 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.alone
 def test_eight_workers_are_kept_busy(cluster: Any) -> None:
-    """A run takes little longer than Dask does for as many measurements that are all known beforehand.
+    """A run takes little longer than Dask does for as many measurements that are all known
+    beforehand.
 
-    Both bear what else the machine is doing; Dask is timed before and after the run, as that changes. With one of the
-    eight workers idle a run takes 10 s and not 8 s, with half of them idle 16 s.
+    Both bear what else the machine is doing; Dask is timed before and after the run, as that
+    changes. With one of the eight workers idle a run takes 10 s and not 8 s, with half of them idle
+    16 s.
     """
     a_study().run(hill, steps=10)  # whatever is compiled is compiled
     before = seconds_on_dask_alone(cluster, 64)
@@ -102,7 +107,10 @@ def test_an_error_on_a_worker_is_told_of_by_its_own_message(cluster: Any) -> Non
 
     study = a_study()
     with pytest.warns(RuntimeWarning, match="continues elsewhere"):  # noqa: SIM117
-        with pytest.raises(tv.TruvarError, match=r"8 measurements in a row failed.*ZeroDivisionError: the probe broke"):
+        with pytest.raises(
+            tv.TruvarError,
+            match=r"8 measurements in a row failed.*ZeroDivisionError: the probe broke",
+        ):
             study.run(broken, steps=50, executor=cluster)
     assert (study.steps, study.pending) == (0, [])
 

@@ -1,4 +1,5 @@
-"""A server whose PostgreSQL is frozen (SIGSTOP) answers every request in time, and ends when it is told to."""
+"""A server whose PostgreSQL is frozen (SIGSTOP) answers every request in time, and ends when it
+is told to."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def test_a_server_with_a_frozen_database_answers_and_ends() -> None:
                 with ThreadPoolExecutor(REQUESTS) as threads:
                     waiting = [threads.submit(tell, server, index) for index in range(REQUESTS)]
                     time.sleep(0.5)
-                    page_seconds = max(seconds_of(server, path) for path in ("/", "/api", "/", "/api"))
+                    page_seconds = max(
+                        seconds_of(server, path) for path in ("/", "/api", "/", "/api")
+                    )
                     answers = [request.result() for request in waiting]
                 assert {status for status, _ in answers} == {503}
                 slowest = max(seconds for _, seconds in answers)
@@ -57,7 +60,9 @@ def tell(server: str, index: int) -> tuple[int, float]:
     """Return the status of the answer, and the seconds that it took."""
     body: dict[str, Any] = {"point": {"x": 0.0}, "y": 1.0, "key": f"sample-number-{index:04}"}
     began = time.monotonic()
-    answer = httpx.post(f"{server}/api/studies/{('curve', 'other')[index % 2]}/tell", json=body, timeout=120)
+    answer = httpx.post(
+        f"{server}/api/studies/{('curve', 'other')[index % 2]}/tell", json=body, timeout=120
+    )
     return answer.status_code, time.monotonic() - began
 
 

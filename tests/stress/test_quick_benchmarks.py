@@ -1,4 +1,5 @@
-"""All benchmarks run at tiny sizes: the servers, clusters and commands that they start, and the table they print."""
+"""All benchmarks run at tiny sizes: the servers, clusters and commands that they start, and the
+table they print."""
 
 import json
 
@@ -18,7 +19,11 @@ ROWS = {
     *("peer-scikit-learn", "peer-gpytorch", "peer-botorch", "peer-jax"),
     *(
         f"{row}-{layout}-{goal}"
-        for row in (*(f"suggestion-{size}" for size in ("2.5k", "10k", "100k", "1M")), "memory-1M", "growth")
+        for row in (
+            *(f"suggestion-{size}" for size in ("2.5k", "10k", "100k", "1M")),
+            "memory-1M",
+            "growth",
+        )
         for layout in ("grid", "scattered")
         for goal in ("optimum", "level-set")
     ),
@@ -29,7 +34,11 @@ ROWS = {
     *(f"startup-{row}" for row in ("help", "version", "import", "ask", "tell", "status", "optuna")),
     *("startup-help-optuna", "startup-version-optuna"),
     *("import", "first-suggestion"),
-    *(f"learning-{t}{row}" for t in (10, 20) for row in ("", "-ratio", "-scikit-learn", "-botorch")),
+    *(
+        f"learning-{t}{row}"
+        for t in (10, 20)
+        for row in ("", "-ratio", "-scikit-learn", "-botorch")
+    ),
     *("search-grid-20000-cheap", "search-grid-20000-expensive"),
     *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE")),
     *(f"optuna-branin-{row}" for row in ("truvar", "GP", "TPE", "random", "overhead")),
@@ -40,7 +49,15 @@ ROWS = {
     *(
         f"service-{database}-{row}"
         for database in ("sqlite", "postgresql")
-        for row in ("rate", "spread", "processor", "optuna", "optuna-spread", "optuna-processor", "ratio")
+        for row in (
+            "rate",
+            "spread",
+            "processor",
+            "optuna",
+            "optuna-spread",
+            "optuna-processor",
+            "ratio",
+        )
     ),
     "weighted-100-level-set",
     "weighted-100-optimum",

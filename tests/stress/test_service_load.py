@@ -1,4 +1,5 @@
-"""Many clients at once on one server: nothing told is lost, nothing counts twice. `make bench` does it for longer."""
+"""Many clients at once on one server: nothing told is lost, nothing counts twice. `make bench`
+does it for longer."""
 
 import pytest
 

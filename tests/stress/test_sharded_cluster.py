@@ -1,4 +1,5 @@
-"""`Sharded` on four Dask workers: the same choices as in one process, also when workers are killed."""
+"""`Sharded` on four Dask workers: the same choices as in one process, also when workers are
+killed."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.usefixtures("small_cells")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A cluster of four workers. The last two tests of this module kill workers, so their order matters."""
+    """A cluster of four workers. The last two tests of this module kill workers, so their order
+    matters."""
     with cluster_of(4) as client:
         yield client
 
@@ -36,7 +38,14 @@ def test_four_workers_choose_as_one_machine_does(cluster: Any, name: str) -> Non
 
 
 def test_shards_are_of_equal_size_and_spread_evenly_over_the_workers(cluster: Any) -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=1e-3, engine=Sharded(cluster, shards=8))
+    study = tv.Study(
+        GRID,
+        tv.Maximize(),
+        kernel=RBF(0.2),
+        mean=0.0,
+        noise=1e-3,
+        engine=Sharded(cluster, shards=8),
+    )
     study.run(measure, steps=5)
     assert study.engine == "sharded"
     shards: Any = study.policy_context().posterior.factor._shards
@@ -64,7 +73,14 @@ def test_a_study_continues_unchanged_when_a_worker_is_killed(cluster: Any) -> No
 
 
 def test_the_loss_of_all_workers_is_reported_and_keeps_the_measurements(cluster: Any) -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=RBF(0.2), mean=0.0, noise=1e-3, engine=Sharded(cluster, patience=0.5))
+    study = tv.Study(
+        GRID,
+        tv.Maximize(),
+        kernel=RBF(0.2),
+        mean=0.0,
+        noise=1e-3,
+        engine=Sharded(cluster, patience=0.5),
+    )
     study.run(measure, steps=3)
     for process in cluster.run(os.getpid).values():
         os.kill(process, signal.SIGKILL)

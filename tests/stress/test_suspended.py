@@ -1,4 +1,5 @@
-"""A worker that is suspended (SIGSTOP) within a transaction of PostgreSQL holds the others up for a limited time only.
+"""A worker that is suspended (SIGSTOP) within a transaction of PostgreSQL holds the others up for a
+limited time only.
 
 `TRUVAR_IDLE_SECONDS=40` tests the time-out that is in use; the default here is shorter.
 """
@@ -22,7 +23,8 @@ from truvar.storage.postgres import IDLE_TIMEOUT, LOCK_TIMEOUT
 IDLE_SECONDS = int(os.environ.get("TRUVAR_IDLE_SECONDS", "2"))
 MAX_WAIT = 60.0  # seconds
 
-# The worker is suspended where it holds the lock, and tells its value again after it was told that nothing was stored.
+# The worker is suspended where it holds the lock, and tells its value again after it was told that
+# nothing was stored.
 WORKER = f"""
 import sys
 import truvar as tv
@@ -55,7 +57,9 @@ def database(postgres: str) -> str:
 
 
 @pytest.mark.alone
-def test_a_suspended_worker_does_not_hold_others_for_more_than_a_minute(database: str, tmp_path: Path) -> None:
+def test_a_suspended_worker_does_not_hold_others_for_more_than_a_minute(
+    database: str, tmp_path: Path
+) -> None:
     study = KINDS["level set with travel"].study(store=database, name="lake")
     assert study.steps == 0
     script = tmp_path / "worker.py"

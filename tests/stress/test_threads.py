@@ -1,4 +1,5 @@
-"""One `Study` object shared by threads: every value that `tell` took is there once, and no suggestion is made twice."""
+"""One `Study` object shared by threads: every value that `tell` took is there once, and no
+suggestion is made twice."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def check_shared(store: str | None) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         told = [pair for pairs in pool.map(work, range(THREADS)) for pair in pairs]
     ids = [id_ for id_, _ in told]
-    assert sorted(ids) == list(range(1, THREADS * VALUES + 1))  # none is missing, none was given twice
+    assert sorted(ids) == list(
+        range(1, THREADS * VALUES + 1)
+    )  # none is missing, none was given twice
     for each in [study] if store is None else [study, tv.load(store, "shared")]:
         frame = each.measurements
         assert dict(zip(frame["id"], frame["value"], strict=True)) == dict(told)

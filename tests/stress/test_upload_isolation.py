@@ -1,4 +1,5 @@
-"""Uploads and checks that take long: other studies are told and read meanwhile, and a client may give them up."""
+"""Uploads and checks that take long: other studies are told and read meanwhile, and a client may
+give them up."""
 
 from __future__ import annotations
 
@@ -40,7 +41,12 @@ def long_study() -> dict[str, Any]:
         event = json.loads(told)
         site = int(rng.integers(len(domain)))
         event["number"] = number
-        event["details"] |= {"id": number - 1, "site": site, "point": domain.point(site), "y": float(rng.normal())}
+        event["details"] |= {
+            "id": number - 1,
+            "site": site,
+            "point": domain.point(site),
+            "y": float(rng.normal()),
+        }
         exported["events"].append(event)
     return exported
 
@@ -57,7 +63,8 @@ def fitted_problem() -> dict[str, Any]:
 
 
 def longest_seconds(url: str, heavy: Callable[[int], Any]) -> tuple[float, list[Any]]:
-    """Return the longest time of a tell or status of another study during heavy requests, and their answers so far."""
+    """Return the longest time of a tell or status of another study during heavy requests, and
+    their answers so far."""
     answers: list[Any] = []
 
     def request(k: int) -> None:
@@ -74,7 +81,9 @@ def longest_seconds(url: str, heavy: Callable[[int], Any]) -> tuple[float, list[
     end = time.monotonic() + WATCHED_SECONDS
     while len(answers) < UPLOADS and time.monotonic() < end:
         for work in (
-            lambda: httpx.post(f"{url}/other/tell", json={"point": {"x": 0.0}, "y": 0.5}, timeout=120),
+            lambda: httpx.post(
+                f"{url}/other/tell", json={"point": {"x": 0.0}, "y": 0.5}, timeout=120
+            ),
             lambda: httpx.get(f"{url}/other/status", timeout=120),
         ):
             began = time.monotonic()
@@ -91,15 +100,29 @@ def test_heavy_uploads_and_checks_do_not_delay_other_studies(tmp_path: Path) -> 
         httpx.post(url, json={"name": "other", "problem": CURVE}, timeout=60).raise_for_status()
         httpx.get(f"{url}/other/status", timeout=60).raise_for_status()
         check = f"{url.removesuffix('/studies')}/problems/check"
-        longest_check, checks = longest_seconds(url, lambda k: httpx.post(check, json=checked, timeout=CLIENT_SECONDS))
-        print(f"{UPLOADS} checks: others waited for {longest_check:.2f} s at most; answers {checks}")
+        longest_check, checks = longest_seconds(
+            url, lambda k: httpx.post(check, json=checked, timeout=CLIENT_SECONDS)
+        )
+        print(
+            f"{UPLOADS} checks: others waited for {longest_check:.2f} s at most; answers {checks}"
+        )
         longest_upload, uploads = longest_seconds(
-            url, lambda k: httpx.post(url, json={"name": f"copy {k}", "study": exported}, timeout=CLIENT_SECONDS)
+            url,
+            lambda k: httpx.post(
+                url, json={"name": f"copy {k}", "study": exported}, timeout=CLIENT_SECONDS
+            ),
         )
         size = len(json.dumps(exported)) / 1e6
-        print(f"{UPLOADS} uploads of {size:.1f} MB: others waited for {longest_upload:.2f} s at most; {uploads}")
+        print(
+            f"{UPLOADS} uploads of {size:.1f} MB: others waited for {longest_upload:.2f} s at "
+            f"most; {uploads}"
+        )
         assert longest_check < LONGEST
         assert longest_upload < LONGEST
-        if uploads.count(201) == 0:  # all clients leave before the end: nothing is left of their uploads
+        if (
+            uploads.count(201) == 0
+        ):  # all clients leave before the end: nothing is left of their uploads
             assert wait_until(lambda: children(process.pid) == [], 60)
-            assert [row["name"] for row in httpx.get(url, timeout=60).json()["studies"]] == ["other"]
+            assert [row["name"] for row in httpx.get(url, timeout=60).json()["studies"]] == [
+                "other"
+            ]

@@ -1,7 +1,8 @@
-"""Mutated studies of every kind are uploaded: each is refused or can be used, and memory stays bounded.
+"""Mutated studies of every kind are uploaded: each is refused or can be used, and memory stays
+bounded.
 
-The fuzz target runs for a minute; `TRUVAR_UPLOAD_SECONDS` sets for how long. `TRUVAR_UPLOADS` is how many studies the
-slow test uploads.
+The fuzz target runs for a minute; `TRUVAR_UPLOAD_SECONDS` sets for how long. `TRUVAR_UPLOADS` is
+how many studies the slow test uploads.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def test_no_upload_makes_a_server_fail(client: Any) -> None:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         hypothesis.seed(random.randrange(2**32))(holds)()
-    print(f"{len(accepted)} uploads, {sum(accepted)} accepted, {(memory() - before) / 1000:.0f} MB more")
+    print(
+        f"{len(accepted)} uploads, {sum(accepted)} accepted, {(memory() - before) / 1000:.0f} MB "
+        "more"
+    )
     assert any(accepted)
     assert not all(accepted)
     assert memory() - before < MAX_GROWTH

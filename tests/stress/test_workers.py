@@ -16,12 +16,18 @@ from tests.helpers.problems import assert_same
 
 import truvar as tv
 
-# Processes that start from one that has the imports behind it; none of them shares a connection with the tests.
+# Processes that start from one that has the imports behind it; none of them shares a connection
+# with the tests.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.stress.test_workers", "truvar.report", "truvar.cli"])
 
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 8), y=np.linspace(0, 1, 5))
-OPTIONS: dict[str, Any] = {"kernel": RBF(0.4), "mean": 0.0, "noise": 4.0, "cost": tv.Cost(base=1.0, travel={"x": 0.3})}
+OPTIONS: dict[str, Any] = {
+    "kernel": RBF(0.4),
+    "mean": 0.0,
+    "noise": 4.0,
+    "cost": tv.Cost(base=1.0, travel={"x": 0.3}),
+}
 
 
 def truth(point: dict[str, float]) -> float:
@@ -59,12 +65,15 @@ def test_eight_processes_of_fifty_rounds_lose_nothing_and_count_nothing_twice(ur
     assert events["who"].nunique() == 9
     assert tv.studies(url)["steps"].tolist() == [400]
     measurements = study.measurements
-    assert measurements["value"].tolist() == [truth(DOMAIN.point(index)) for index in measurements["index"]]
+    assert measurements["value"].tolist() == [
+        truth(DOMAIN.point(index)) for index in measurements["index"]
+    ]
     assert_same(study, tv.Study.from_json(study.to_json()))
 
 
 def run_until_killed(url: str, steps: int, most: int, signs: Any) -> None:
-    """A run that measures so many places, and is in the middle of one more until it is killed. It gives a sign when it
+    """A run that measures so many places, and is in the middle of one more until it is killed. It
+    gives a sign when it
     begins, and at every measurement."""
     left = most
 
@@ -87,7 +96,9 @@ def kill(worker: Any) -> None:
     assert worker.exitcode == -signal.SIGKILL  # it had not ended before, well or badly
 
 
-def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturbed(url: str) -> None:
+def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturbed(
+    url: str,
+) -> None:
     steps = 60
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
     rng = random.Random(11)
@@ -104,7 +115,9 @@ def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturb
         time.sleep(rng.uniform(0.0, 0.02))
         kill(worker)
         study = tv.load(url, "lake")
-        assert steps_before + max(signs - 2, 0) <= study.steps <= steps_before + most  # nothing is lost
+        assert (
+            steps_before + max(signs - 2, 0) <= study.steps <= steps_before + most
+        )  # nothing is lost
         assert len(study.pending) <= 1
         assert tv.studies(url)["steps"].tolist() == [study.steps]
         steps_before = study.steps
@@ -115,7 +128,8 @@ def test_killed_at_twenty_moments_a_run_loses_no_value_and_ends_as_one_undisturb
     assert_same(tv.load(url, "lake"), undisturbed)
 
 
-# Measures as many places as the file $MOST says, and is then in the middle of one more as long as that file is there.
+# Measures as many places as the file $MOST says, and is then in the middle of one more as long as
+# that file is there.
 PROGRAM = r"""#!/bin/sh
 echo "$*" >> "$MOST.calls"
 [ ! -e "$MOST" ] || [ $(wc -l < "$MOST.calls") -le $(cat "$MOST") ] || while [ -e "$MOST" ]; do sleep 0.1; done
@@ -142,7 +156,17 @@ def test_truvar_run_killed_at_twenty_moments_loses_no_value_and_ends_as_one_undi
     program = tmp_path / "measure"
     program.write_text(PROGRAM)
     program.chmod(0o755)
-    command = ["run", url, "--name", "lake", "--command", f"{program} {{x}} {{y}}", "--steps", str(steps), "--quiet"]
+    command = [
+        "run",
+        url,
+        "--name",
+        "lake",
+        "--command",
+        f"{program} {{x}} {{y}}",
+        "--steps",
+        str(steps),
+        "--quiet",
+    ]
     tv.Study(DOMAIN, tv.LevelSet(0.3), **OPTIONS, store=url, name="lake")
     rng = random.Random(5)
     steps_before = 0

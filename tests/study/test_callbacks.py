@@ -16,7 +16,12 @@ from truvar.exceptions import InvalidArgumentError
 
 def new_study(**options: Any) -> tv.Study:
     return tv.Study(
-        tv.Domain.grid(x=np.linspace(0, 1, 20)), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01, **options
+        tv.Domain.grid(x=np.linspace(0, 1, 20)),
+        tv.Maximize(),
+        kernel=RBF(0.3),
+        mean=0.0,
+        noise=0.01,
+        **options,
     )
 
 
@@ -39,7 +44,8 @@ def test_callbacks_see_the_study_the_suggestion_and_the_value_after_it_was_told(
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"), [(True, "a callback ended the run"), ("good enough", "good enough"), ("", "a callback ended")]
+    ("answer", "reason"),
+    [(True, "a callback ended the run"), ("good enough", "good enough"), ("", "a callback ended")],
 )
 def test_a_callback_that_returns_true_or_a_text_ends_the_run(answer: Any, reason: str) -> None:
     study = new_study()
@@ -89,7 +95,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_run_without_limits_shows_its_progress_in_a_terminal_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_limits_shows_its_progress_in_a_terminal_and_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     result = new_study().run(measure)

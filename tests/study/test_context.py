@@ -1,4 +1,5 @@
-"""Columns that are given, not chosen: suggestions lie in the given context, which the event log has."""
+"""Columns that are given, not chosen: suggestions lie in the given context, which the event log
+has."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from truvar.problem import problem_from_dict
 from truvar.service.limits import ServiceLimits
 from truvar.service.uploads import uploaded_study
 
-GRID = tv.Domain.grid(dose=np.linspace(0, 1, 9), temperature=[10.0, 15.0, 20.0]).with_context(["temperature"])
+GRID = tv.Domain.grid(dose=np.linspace(0, 1, 9), temperature=[10.0, 15.0, 20.0]).with_context(
+    ["temperature"]
+)
 
 
 def yield_of(point: dict[str, float]) -> float:
@@ -41,7 +44,8 @@ def test_rows_of_the_nearest_context_are_found(given: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"kernel": None, "mean": None, "noise": None}, {"policy": "ei"}, {"policy": "truvar"}]
+    "settings",
+    [{}, {"kernel": None, "mean": None, "noise": None}, {"policy": "ei"}, {"policy": "truvar"}],
 )
 def test_suggestions_lie_in_the_given_context(settings: dict[str, Any]) -> None:
     study = a_study(**settings)
@@ -68,7 +72,9 @@ def test_the_choice_is_the_best_row_of_the_context() -> None:
 
 @pytest.mark.parametrize("policy", ["auto", "truvar", "ei", "ucb"])
 def test_an_optimum_is_looked_for_in_a_context_whose_values_are_low(policy: str) -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=9 * RBF([0.3, 4.0]), mean=0.0, noise=1e-4, policy=policy)
+    study = tv.Study(
+        GRID, tv.Maximize(), kernel=9 * RBF([0.3, 4.0]), mean=0.0, noise=1e-4, policy=policy
+    )
 
     def value(point: dict[str, float]) -> float:
         return yield_of(point) + (5.0 if point["temperature"] == 20.0 else 0.0)
@@ -88,7 +94,11 @@ def test_the_best_dose_is_learned_for_every_temperature() -> None:
         suggestion = study.ask(context={"temperature": [10.0, 15.0, 20.0][k % 3]})
         study.tell(suggestion, yield_of(suggestion.point))
     result = study.result()
-    assert [result.best_for({"temperature": t}).point["dose"] for t in (10, 15, 20)] == [0.25, 0.5, 0.75]
+    assert [result.best_for({"temperature": t}).point["dose"] for t in (10, 15, 20)] == [
+        0.25,
+        0.5,
+        0.75,
+    ]
     study.exclude({"dose": (0.7, 0.8)})
     assert study.result().best_for({"temperature": 20}).point["dose"] in (0.625, 0.875)
 
@@ -109,9 +119,12 @@ def test_a_vehicle_is_suggested_what_it_can_pay_for_in_the_context() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"kernel": None, "mean": None, "noise": None}, {"policy": "ei"}, {"policy": "truvar"}]
+    "settings",
+    [{}, {"kernel": None, "mean": None, "noise": None}, {"policy": "ei"}, {"policy": "truvar"}],
 )
-def test_excluded_and_failed_places_are_not_suggested_in_a_context(settings: dict[str, Any]) -> None:
+def test_excluded_and_failed_places_are_not_suggested_in_a_context(
+    settings: dict[str, Any],
+) -> None:
     study = a_study(**settings)
     study.exclude({"dose": (0.4, 0.8)}, reason="toxic")
     failed = study.ask(context={"temperature": 20.0})
@@ -156,7 +169,9 @@ def test_a_resumed_study_continues_alike_and_the_log_has_the_context(tmp_path: P
     copy = tv.load(store, "c")
     assert copy.domain.context == ("temperature",)
     other = tv.Study.from_json(study.to_json())
-    assert copy.ask(context={"temperature": 20}).point == other.ask(context={"temperature": 20}).point
+    assert (
+        copy.ask(context={"temperature": 20}).point == other.ask(context={"temperature": 20}).point
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,11 +204,14 @@ def test_a_context_must_leave_something_to_choose() -> None:
         tv.Domain.table(frame, context=["z"])
 
 
-def test_a_context_at_the_command_line(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_context_at_the_command_line(
+    tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRUVAR_STORE", raising=False)
     Path("d.toml").write_text(
-        '[domain]\ngrid = {dose = [0, 1, 5], t = [10, 20, 3]}\ncontext = ["t"]\n[goal]\nmaximize = true\n'
+        '[domain]\ngrid = {dose = [0, 1, 5], t = [10, 20, 3]}\ncontext = ["t"]\n[goal]\nmaximize = '
+        "true\n"
         "[noise]\nvariance = 0.01\n"
     )
     assert main(["new", "d.toml"]) == 0
@@ -205,16 +223,20 @@ def test_a_context_at_the_command_line(tmp_path: Path, monkeypatch: Any, capsys:
 
 
 def test_a_mixture_has_no_context_in_a_problem_file() -> None:
-    spec = {"domain": {"mixture": {"x": [0, 1], "y": [0, 1]}, "context": ["x"]}, "goal": {"maximize": True}}
+    spec = {
+        "domain": {"mixture": {"x": [0, 1], "y": [0, 1]}, "context": ["x"]},
+        "goal": {"maximize": True},
+    }
     with pytest.raises(tv.TruvarError, match="context belongs to a table, grid or box"):
         problem_from_dict(spec)
 
 
-# -- boxes -------------------------------------------------------------------------------------------------------------
+# -- boxes
+# --------------------------------------------------------------------------------------------------
 
-BOX = tv.Domain.box(dose=(0, 1), solvent=["water", "oil"], temperature=(5, 25), representers=300).with_context(
-    ["temperature"]
-)
+BOX = tv.Domain.box(
+    dose=(0, 1), solvent=["water", "oil"], temperature=(5, 25), representers=300
+).with_context(["temperature"])
 
 
 def yield_in_box(point: dict[str, Any]) -> float:
@@ -263,17 +285,23 @@ def test_excluded_places_of_a_box_are_not_suggested_in_a_context() -> None:
 
 def test_a_context_outside_a_box_is_refused() -> None:
     study = tv.Study(BOX, tv.Maximize(), noise=1e-4)
-    with pytest.raises(InvalidDomainError, match=r"context 'temperature' must lie in the box, 5.0 to 25.0, got 40"):
+    with pytest.raises(
+        InvalidDomainError, match=r"context 'temperature' must lie in the box, 5.0 to 25.0, got 40"
+    ):
         study.ask(context={"temperature": 40})
 
 
 def test_a_box_with_a_context_of_a_problem_file() -> None:
-    spec = {"domain": {"box": {"x": [0, 1], "t": [0, 1]}, "context": ["t"]}, "goal": {"maximize": True}}
+    spec = {
+        "domain": {"box": {"x": [0, 1], "t": [0, 1]}, "context": ["t"]},
+        "goal": {"maximize": True},
+    }
     study = problem_from_dict(spec).study()
     assert study.ask(context={"t": 0.25}).point["t"] == 0.25
 
 
-# -- runs and texts ----------------------------------------------------------------------------------------------------
+# -- runs and texts
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_takes_a_context_or_a_function_that_returns_it() -> None:
@@ -282,7 +310,14 @@ def test_a_run_takes_a_context_or_a_function_that_returns_it() -> None:
     assert {row.point["temperature"] for row in study.measurement_records()} == {10.0}
     days = iter([10.0, 15.0, 20.0] * 3)
     study.run(yield_of, steps=9, context=lambda: {"temperature": next(days)})
-    assert [row.point["temperature"] for row in study.measurement_records()][3:] == [10.0, 15.0, 20.0, 10.0, 15.0, 20.0]
+    assert [row.point["temperature"] for row in study.measurement_records()][3:] == [
+        10.0,
+        15.0,
+        20.0,
+        10.0,
+        15.0,
+        20.0,
+    ]
     with pytest.raises(InvalidArgumentError, match=r"run\(f, context=...\)"):
         study.run(yield_of, steps=12)
 
@@ -317,7 +352,8 @@ def test_a_context_of_text_at_the_command_line(
     monkeypatch.delenv("TRUVAR_STORE", raising=False)
     a_table().to_frame().to_csv("t.csv", index=False)
     Path("d.toml").write_text(
-        '[domain]\ntable = "t.csv"\ncolumns = ["dose", "batch"]\ncontext = ["batch"]\n[goal]\nmaximize = true\n'
+        '[domain]\ntable = "t.csv"\ncolumns = ["dose", "batch"]\ncontext = '
+        '["batch"]\n[goal]\nmaximize = true\n'
     )
     assert main(["new", "d.toml"]) == 0
     capsys.readouterr()

@@ -1,4 +1,5 @@
-"""Control characters and changes of the direction of text: refused in names, written out in reasons, notes, authors."""
+"""Control characters and changes of the direction of text: refused in names, written out in
+reasons, notes, authors."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError
 from truvar.report.html_report import write_report_at
 
-CONTROLS = ["\x1b[31mred", "a\nb", "a\tb", "bell\x07", "c1\x9b2J", "rtl\u202etxt.exe", "isolate\u2067x", "l\u2028ine"]
+CONTROLS = [
+    "\x1b[31mred",
+    "a\nb",
+    "a\tb",
+    "bell\x07",
+    "c1\x9b2J",
+    "rtl\u202etxt.exe",
+    "isolate\u2067x",
+    "l\u2028ine",
+]
 KNOWN = {"kernel": RBF(0.3), "mean": 0.0, "noise": 1e-4}
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x00\u202e\u2066\n\t\x9b\u2029"))
 
@@ -42,8 +52,12 @@ def test_names_with_control_characters_are_refused(name, tmp_path):
         lambda: tv.Domain.box(**{name: (0, 1)}),
         lambda: tv.Domain.mixture(name, "b"),
         lambda: tv.Domain.table(pd.DataFrame({name: [0.0, 1.0]})),
-        lambda: tv.Study(grid, tv.Maximize(), **KNOWN, store=f"sqlite:///{tmp_path}/a.db", name=name),
-        lambda: tv.Study(grid, tv.Maximize(), **KNOWN, tasks=tv.Tasks([[1, 0.5], [0.5, 1]], ["target", name])),
+        lambda: tv.Study(
+            grid, tv.Maximize(), **KNOWN, store=f"sqlite:///{tmp_path}/a.db", name=name
+        ),
+        lambda: tv.Study(
+            grid, tv.Maximize(), **KNOWN, tasks=tv.Tasks([[1, 0.5], [0.5, 1]], ["target", name])
+        ),
         lambda: tv.Study(grid, tv.Maximize(), **KNOWN, vehicles={name: tv.Vehicle()}),
     ]
     for make in makers:
@@ -69,18 +83,24 @@ def test_reasons_notes_and_authors_are_written_out(text, tmp_path):
     study.note(text)
     events = tv.load(store, "a").events
     assert events["kind"].tolist().count("excluded") == 2
-    recorded = json.dumps(events["details"].tolist(), ensure_ascii=False, default=str) + " ".join(events["who"])
+    recorded = json.dumps(events["details"].tolist(), ensure_ascii=False, default=str) + " ".join(
+        events["who"]
+    )
     assert not has_control_characters(recorded.replace("\n", "").replace("\t", ""))
     assert visible(text) in events["who"].tolist()
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-def test_names_of_an_earlier_release_open_and_are_written_out_where_they_are_shown(tmp_path, capsys):
+def test_names_of_an_earlier_release_open_and_are_written_out_where_they_are_shown(
+    tmp_path, capsys
+):
     name = "rtl\u202etxt\x1b[31m"
     study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.Maximize(), **KNOWN)
     study.tell({"x": 0.5}, 1.0)
     study.exclude({"x": 0.0}, reason="REASON")
-    text = study.to_json().replace('"x"', json.dumps(name, ensure_ascii=False)[:-1].replace("\x1b", "\\u001b") + '"')
+    text = study.to_json().replace(
+        '"x"', json.dumps(name, ensure_ascii=False)[:-1].replace("\x1b", "\\u001b") + '"'
+    )
     old = tv.Study.from_json(text.replace("REASON", "\\u202eREASON"))
     assert old.domain.columns == (name,)
     for shown in (old.domain._repr_html_(), old._repr_html_(), old.result()._repr_html_()):
@@ -92,7 +112,12 @@ def test_names_of_an_earlier_release_open_and_are_written_out_where_they_are_sho
     file.write_text(old.to_json(), encoding="utf-8")
     store = str(tmp_path / "old.db")
     assert main(["import", str(file), store, "--name", "old"]) == 0
-    for command in (["status", store], ["ask", store], ["exclude", store, "nothing"], ["exclude", store, "1"]):
+    for command in (
+        ["status", store],
+        ["ask", store],
+        ["exclude", store, "nothing"],
+        ["exclude", store, "1"],
+    ):
         main(command)
     output = "".join(capsys.readouterr())
     assert "\u202e" not in output

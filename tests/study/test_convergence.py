@@ -6,7 +6,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError
-from truvar.study.convergence import best_values, checkpoints, past_scores, score_history, score_source
+from truvar.study.convergence import (
+    best_values,
+    checkpoints,
+    past_scores,
+    score_history,
+    score_source,
+)
 
 
 def test_checkpoints_stay_where_they_are_when_a_measurement_is_added():
@@ -36,13 +42,27 @@ def test_past_scores_are_those_that_the_study_had_then(goal, learned):
     assert scores[-1].steps == study.steps
     for found in scores:
         expected = seen[found.steps]
-        assert (found.score.mean, found.score.low) == pytest.approx((expected.mean, expected.low), nan_ok=True)
+        assert (found.score.mean, found.score.low) == pytest.approx(
+            (expected.mean, expected.low), nan_ok=True
+        )
     assert [found.spent for found in scores] == [float(found.steps) for found in scores]
 
 
 def test_a_corrected_value_counts_from_the_beginning():
-    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-4)
-    right = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-4)
+    study = tv.Study(
+        tv.Domain.grid(x=np.linspace(0, 1, 9)),
+        tv.LevelSet(0.3),
+        kernel=RBF(0.3),
+        mean=0.0,
+        noise=1e-4,
+    )
+    right = tv.Study(
+        tv.Domain.grid(x=np.linspace(0, 1, 9)),
+        tv.LevelSet(0.3),
+        kernel=RBF(0.3),
+        mean=0.0,
+        noise=1e-4,
+    )
     for k, (x, y) in enumerate(((0.0, 1.5), (0.5, 0.2), (1.0, 0.6)), start=1):
         study.tell({"x": x}, y)
         right.tell({"x": x}, 0.5 if k == 1 else y)
@@ -52,13 +72,17 @@ def test_a_corrected_value_counts_from_the_beginning():
 
 
 def test_a_study_without_measurements_has_no_history_and_none_takes_no_moments():
-    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=1e-4)
+    study = tv.Study(
+        tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=1e-4
+    )
     assert score_history(study) == []
     with pytest.raises(InvalidArgumentError, match="moments must be"):
         score_history(study, moments=0)
 
 
 def test_the_best_value_so_far_leaves_out_other_tasks_and_gross_errors():
-    np.testing.assert_array_equal(best_values(np.array([np.nan, 2.0, np.nan, 1.0, 3.0]), 1), [np.nan, 2, 2, 2, 3])
+    np.testing.assert_array_equal(
+        best_values(np.array([np.nan, 2.0, np.nan, 1.0, 3.0]), 1), [np.nan, 2, 2, 2, 3]
+    )
     np.testing.assert_array_equal(best_values(np.array([2.0, 1.0, 3.0]), -1), [2, 1, 1])
     assert best_values(np.array([]), 1).tolist() == []

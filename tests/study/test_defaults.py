@@ -15,7 +15,8 @@ import truvar as tv
 from truvar.acquisition import policy_classes
 from truvar.acquisition.confidence import Confidence
 
-# -- the policy --------------------------------------------------------------------------------------------------------
+# -- the policy
+# --------------------------------------------------------------------------------------------------
 
 MODELS: dict[str, dict[str, Any]] = {
     "known": {"kernel": RBF(0.2), "mean": 0.0, "noise": 0.01},
@@ -23,7 +24,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "learned": {},
     "family": {"kernel": "rbf"},
     "most probable hyperparameters": {"kernel": tv.Learned("rbf", marginalise=False)},
-    "tasks": {"kernel": RBF(0.2), "mean": 0.0, "noise": 0.01, "tasks": tv.Tasks(np.eye(2), ["f", "g"])},
+    "tasks": {
+        "kernel": RBF(0.2),
+        "mean": 0.0,
+        "noise": 0.01,
+        "tasks": tv.Tasks(np.eye(2), ["f", "g"]),
+    },
 }
 
 
@@ -36,7 +42,9 @@ def test_the_default_policy_is_auto_whatever_the_model(model: str) -> None:
 
 def test_truvar_by_name_is_the_algorithm_of_the_paper() -> None:
     study = a_study(policy="truvar")
-    assert study.policy == tv.TruVaR(beta=None, eta=1.0, r=0.1, slack=0.0, among=None, anticipate=None)
+    assert study.policy == tv.TruVaR(
+        beta=None, eta=1.0, r=0.1, slack=0.0, among=None, anticipate=None
+    )
     assert study.policy.confidence.beta == tv.LogBeta()
     assert study.goal == tv.LevelSet(0.2, monotone=True)
 
@@ -65,7 +73,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_default_policy_works_with(settings: str, points: Any, goal: Any) -> None:
     domain = (
-        tv.Domain.box(x=(0, 1), representers=12) if points == "box" else tv.Domain.grid(x=np.linspace(0, 1, points))
+        tv.Domain.box(x=(0, 1), representers=12)
+        if points == "box"
+        else tv.Domain.grid(x=np.linspace(0, 1, points))
     )
     study = a_study(domain, goal, **SETTINGS[settings])
     asked = 0
@@ -81,7 +91,9 @@ def test_the_default_policy_works_with(settings: str, points: Any, goal: Any) ->
 
 
 @pytest.mark.parametrize("threshold", [60.0, -60.0])
-def test_a_threshold_that_the_model_rules_out_is_measured_before_it_is_said_to_be(threshold: float) -> None:
+def test_a_threshold_that_the_model_rules_out_is_measured_before_it_is_said_to_be(
+    threshold: float,
+) -> None:
     study = a_study(goal=tv.LevelSet(threshold))
     assert study.gains().max() == 0.0  # in floating point
     result = study.run(hill, steps=5)
@@ -100,7 +112,8 @@ def test_an_implicit_threshold_is_pursued_until_every_point_is_decided() -> None
     np.testing.assert_array_equal(classes.above, truth > 0.8 * truth.max())
 
 
-# -- monotone ----------------------------------------------------------------------------------------------------------
+# -- monotone
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,10 @@ REGIMES: dict[str, tuple[Any, bool]] = {
     "default": (None, False),
     "auto": ("auto", False),
     "truvar": ("truvar", True),
-    "truvar with another beta": (tv.TruVaR(beta=tv.ConstantBeta(9.0), eta=0.0, anticipate="mean"), True),
+    "truvar with another beta": (
+        tv.TruVaR(beta=tv.ConstantBeta(9.0), eta=0.0, anticipate="mean"),
+        True,
+    ),
     "truvar with the theorem's beta": (tv.TruVaR(beta=tv.TheoremBeta(0.1), slack=0.1), True),
     "auto with the beta of a bounded norm": (tv.Plus(beta=tv.RKHSBeta(2.0, 0.1)), True),
     "auto with another beta": (tv.Plus(beta=tv.LogBeta(2.0)), False),
@@ -140,7 +156,9 @@ REGIMES: dict[str, tuple[Any, bool]] = {
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-def test_the_policy_decides_whether_m_is_monotone_where_the_goal_leaves_it_open(regime: str) -> None:
+def test_the_policy_decides_whether_m_is_monotone_where_the_goal_leaves_it_open(
+    regime: str,
+) -> None:
     policy, monotone = REGIMES[regime]
     study = a_study(policy=policy)
     assert study.goal == tv.LevelSet(0.2, monotone=monotone)
@@ -151,13 +169,17 @@ def test_the_policy_decides_whether_m_is_monotone_where_the_goal_leaves_it_open(
 @pytest.mark.parametrize("policy", [None, "truvar", "gchk", "straddle"])
 @pytest.mark.parametrize("monotone", [True, False])
 def test_a_goal_that_says_whether_m_is_monotone_is_obeyed(monotone: bool, policy: Any) -> None:
-    assert a_study(goal=tv.LevelSet(0.2, monotone=monotone), policy=policy).goal.monotone is monotone
+    assert (
+        a_study(goal=tv.LevelSet(0.2, monotone=monotone), policy=policy).goal.monotone is monotone
+    )
     if policy in (None, "truvar"):
         assert a_study(goal=tv.Minimize(monotone), policy=policy).goal.monotone is monotone
 
 
 @pytest.mark.parametrize(("policy", "is_undecided_again"), [(None, True), ("truvar", False)])
-def test_a_point_that_the_data_contradict_is_undecided_again(policy: Any, is_undecided_again: bool) -> None:
+def test_a_point_that_the_data_contradict_is_undecided_again(
+    policy: Any, is_undecided_again: bool
+) -> None:
     study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), policy=policy)
     study.tell({"x": 0.0}, 5.0, noise=0.1)
     assert study.result().above.tolist() == [True, False]
@@ -190,7 +212,9 @@ def test_a_stored_goal_that_says_it_is_monotone_stays_so() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "policy" not in KINDS[kind].options])
-def test_a_stored_study_with_the_default_policy_continues_as_if_it_had_never_been_closed(kind: str) -> None:
+def test_a_stored_study_with_the_default_policy_continues_as_if_it_had_never_been_closed(
+    kind: str,
+) -> None:
     study = KINDS[kind].study()
     for _ in range(3):
         suggestion = study.ask()

@@ -48,7 +48,10 @@ def test_an_old_method_name_warns_and_gives_the_same_answer(old: str) -> None:
     new, call = CALLS[old]
     study = a_study()
     wanted = call(getattr(study, new))
-    with pytest.warns(DeprecationWarning, match=rf"Study\.{old} is deprecated .* 0\.4\.0; use Study\.{new} instead"):
+    with pytest.warns(
+        DeprecationWarning,
+        match=rf"Study\.{old} is deprecated .* 0\.4\.0; use Study\.{new} instead",
+    ):
         assert call(getattr(study, old)) == wanted
 
 
@@ -70,7 +73,10 @@ def test_an_old_field_of_a_lookahead_warns_and_has_the_same_value(old: str, new:
 def test_the_old_name_of_a_class_method_warns_and_opens_the_same_study() -> None:
     event_log = InMemoryEventLog()
     study = a_study(event_log)
-    with pytest.warns(DeprecationWarning, match=r"Study\.resumed is deprecated .*use Study\.from_event_log instead"):
+    with pytest.warns(
+        DeprecationWarning,
+        match=r"Study\.resumed is deprecated .*use Study\.from_event_log instead",
+    ):
         again = tv.Study.resumed(event_log, "study")
     assert again.pending == study.pending
 

@@ -1,4 +1,5 @@
-"""Runs on executors: threads, processes, loky, and a real Dask cluster of worker processes; some of them are killed."""
+"""Runs on executors: threads, processes, loky, and a real Dask cluster of worker processes; some
+of them are killed."""
 
 from __future__ import annotations
 
@@ -25,11 +26,14 @@ AXIS = np.linspace(0, 1, 12)
 
 def a_study(**options: Any) -> tv.Study:
     domain = options.pop("domain", tv.Domain.grid(x=AXIS, y=AXIS))
-    return tv.Study(domain, tv.Maximize(), **{"kernel": RBF(0.3), "mean": 0.0, "noise": 0.01, **options})
+    return tv.Study(
+        domain, tv.Maximize(), **{"kernel": RBF(0.3), "mean": 0.0, "noise": 0.01, **options}
+    )
 
 
 def measuring(seconds: float = 0.0) -> Callable[[dict[str, float]], float]:
-    """A function that takes its time. It is made here so that workers are sent it whole and need not import this."""
+    """A function that takes its time. It is made here so that workers are sent it whole and need
+    not import this."""
 
     def measure(point: dict[str, float]) -> float:
         import math
@@ -44,7 +48,8 @@ def measuring(seconds: float = 0.0) -> Callable[[dict[str, float]], float]:
 hill = measuring()
 
 
-# -- pools -------------------------------------------------------------------------------------------------------------
+# -- pools
+# --------------------------------------------------------------------------------------------------
 
 
 def dies_at(point: dict[str, float]) -> float:
@@ -94,7 +99,8 @@ def test_a_pool_whose_process_died_is_replaced_and_no_measurement_is_lost(
         f = dies_once if pool is process_pool else dying_once(os.environ["TRUVAR_TEST_FLAG"])
         result = study.run(f, steps=8, executor=workers)
     if pool is loky_pool:
-        loky_pool().shutdown()  # the one in its place is shared: joblib would find it, and it is not of joblib's kind
+        # the one in its place is shared: joblib would find it, and it is not of joblib's kind
+        loky_pool().shutdown()
     assert result.steps == 8
     assert sorted(study.measurements["id"]) == list(range(1, 9))
     assert study.pending == []
@@ -102,10 +108,20 @@ def test_a_pool_whose_process_died_is_replaced_and_no_measurement_is_lost(
 
 def test_a_measurement_that_kills_its_process_is_found_out_and_set_aside() -> None:
     study = a_study(start={"x": 0.0, "y": 0.0})
-    with process_pool() as pool, pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"):
+    with (
+        process_pool() as pool,
+        pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"),
+    ):
         result = study.run(dies_at, steps=6, executor=pool)
     assert result.reason == "step limit (6) reached (1 measurement failed)"
-    assert sorted(study.measurements["id"]) == [2, 3, 4, 5, 6, 7]  # its neighbour in the pool was not given up
+    assert sorted(study.measurements["id"]) == [
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]  # its neighbour in the pool was not given up
     assert study.pending == []
 
 
@@ -117,7 +133,10 @@ def test_a_broken_executor_of_another_kind_ends_the_run_with_a_message() -> None
             raise BrokenExecutor("out of order")
 
     study = a_study()
-    with Broken(2) as pool, pytest.raises(ExecutorError, match=r"broke \(out of order\).*run again with a new one"):
+    with (
+        Broken(2) as pool,
+        pytest.raises(ExecutorError, match=r"broke \(out of order\).*run again with a new one"),
+    ):
         study.run(hill, steps=2, executor=pool)
     assert study.pending == []
 
@@ -132,7 +151,8 @@ def test_an_executor_that_is_shut_down_is_refused() -> None:
 
 
 class Bare:
-    """An executor that says nothing of itself, and whose futures are not those of the standard library."""
+    """An executor that says nothing of itself, and whose futures are not those of the standard
+    library."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(8)
@@ -172,7 +192,11 @@ def test_the_number_of_workers_is_asked_for_where_the_executor_does_not_say() ->
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"workers": 0}, "workers"), ({"workers": 2}, "needs an executor"), ({"retries": -1}, "retries")],
+    [
+        ({"workers": 0}, "workers"),
+        ({"workers": 2}, "needs an executor"),
+        ({"retries": -1}, "retries"),
+    ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], said: str) -> None:
     executor = ThreadPoolExecutor(1) if "needs" not in said else None
@@ -180,7 +204,8 @@ def test_bad_options_are_refused(options: dict[str, Any], said: str) -> None:
         a_study().run(hill, steps=3, executor=executor, **options)
 
 
-# -- failures ----------------------------------------------------------------------------------------------------------
+# -- failures
+# --------------------------------------------------------------------------------------------------
 
 
 class Flaky:
@@ -213,7 +238,9 @@ def test_a_measurement_that_fails_is_made_again() -> None:
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(workers: int | None) -> None:
+def test_what_fails_for_good_is_not_asked_for_again_and_leaves_nothing_pending(
+    workers: int | None,
+) -> None:
     study = a_study(start={"x": 0.0, "y": 0.0})
     flaky = Flaky(x=0.0)
     pool = None if workers is None else ThreadPoolExecutor(workers)
@@ -239,7 +266,8 @@ def test_a_run_in_which_everything_fails_gives_up() -> None:
     flaky = Flaky(calls=tuple(range(5, 100)))
     with ThreadPoolExecutor(2) as pool, pytest.warns(RuntimeWarning, match="continues elsewhere"):  # noqa: SIM117
         with pytest.raises(
-            MeasurementFailedError, match=r"10 measurements in a row failed.*the probe broke.*run again"
+            MeasurementFailedError,
+            match=r"10 measurements in a row failed.*the probe broke.*run again",
         ):
             study.run(flaky, steps=50, executor=pool)
     assert study.steps == 4

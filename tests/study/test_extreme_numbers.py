@@ -1,4 +1,5 @@
-"""Numbers at the edge of what floats hold give a clear error or a right answer, never a study that is finished."""
+"""Numbers at the edge of what floats hold give a clear error or a right answer, never a study
+that is finished."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_a_value_whose_square_overflows_is_refused(y: float, goal: tv.Goal) -> N
 @pytest.mark.parametrize("scale", [1e-80, 1e80])
 def test_a_model_in_unusual_units_gives_the_right_answer(scale: float) -> None:
     variance = scale**2
-    study = a_study(goal=tv.Maximize(), kernel=ConstantKernel(variance) * RBF(0.2), noise=1e-6 * variance)
+    study = a_study(
+        goal=tv.Maximize(), kernel=ConstantKernel(variance) * RBF(0.2), noise=1e-6 * variance
+    )
     for k in range(len(LINE)):
         study.tell(LINE.point(k), scale * np.sin(0.6 * k))
     result = study.result()

@@ -1,4 +1,5 @@
-"""Values and leases of absurd sizes: a clear error or a right answer, never a study that calls itself finished."""
+"""Values and leases of absurd sizes: a clear error or a right answer, never a study that calls
+itself finished."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def field(x: float) -> float:
 
 
 def known(goal: Any) -> tv.Study:
-    return tv.Study(tv.Domain.grid(x=X), goal, kernel=ConstantKernel(1.0) * RBF(0.2), mean=0.0, noise=1e-4)
+    return tv.Study(
+        tv.Domain.grid(x=X), goal, kernel=ConstantKernel(1.0) * RBF(0.2), mean=0.0, noise=1e-4
+    )
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.0)])
@@ -109,7 +112,9 @@ def test_a_cost_whose_sums_overflow_is_refused(cost: float) -> None:
     for refused in (
         lambda: study.tell(suggestion, 0.5, cost=cost),
         lambda: study.fail(suggestion, "no signal", cost=cost),
-        lambda: study.tell_frame(pd.DataFrame({"x": X[:2], "value": [0.1, 0.2], "cost": [1.0, cost]})),
+        lambda: study.tell_frame(
+            pd.DataFrame({"x": X[:2], "value": [0.1, 0.2], "cost": [1.0, cost]})
+        ),
     ):
         with pytest.raises(InvalidMeasurementError, match=r"cost must be at most 1e.300"):
             refused()

@@ -1,4 +1,5 @@
-"""Regions where every measurement fails: attempts go elsewhere after a few, whatever the goal and the domain."""
+"""Regions where every measurement fails: attempts go elsewhere after a few, whatever the goal
+and the domain."""
 
 import numpy as np
 import pytest

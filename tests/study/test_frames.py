@@ -1,4 +1,5 @@
-"""Labels of the user's own rows, points and values in any container, and tables of suggestions and measurements."""
+"""Labels of the user's own rows, points and values in any container, and tables of suggestions
+and measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ import pytest
 from tests.helpers.small import a_study
 
 import truvar as tv
-from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, RepeatedMeasurementWarning
+from truvar.exceptions import (
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    RepeatedMeasurementWarning,
+)
 from truvar.study.measurements_io import parse_csv, parse_workbook, tell_all
 from truvar.tabular.labels import RowLabels
 
@@ -32,7 +37,9 @@ def table(index: pd.Index) -> pd.DataFrame:
 
 
 def labelled_study(index: pd.Index, **settings: Any) -> tv.Study:
-    return tv.Study(tv.Domain.table(table(index), columns=["x"]), tv.LevelSet(0.5), noise=0.01, **settings)
+    return tv.Study(
+        tv.Domain.table(table(index), columns=["x"]), tv.LevelSet(0.5), noise=0.01, **settings
+    )
 
 
 @pytest.mark.parametrize("name", INDICES)
@@ -57,7 +64,9 @@ def test_labels_survive_storage(name: str, tmp_path: Path) -> None:
     copy = tv.load(store, "labels")
     assert copy.pending[0].label == label
     pd.testing.assert_index_equal(copy.domain.to_frame().index, INDICES[name], check_exact=True)
-    pd.testing.assert_index_equal(tv.Study.from_json(study.to_json()).domain.to_frame().index, INDICES[name])
+    pd.testing.assert_index_equal(
+        tv.Study.from_json(study.to_json()).domain.to_frame().index, INDICES[name]
+    )
 
 
 def test_a_filtered_frame_is_not_shifted() -> None:
@@ -76,17 +85,22 @@ def test_domains_without_a_table_have_no_labels() -> None:
 
 
 def test_labels_of_any_type_are_json_values() -> None:
-    assert labelled_study(INDICES["levels"]).ask().to_dict()["label"] in [["p", "2026-03-01T00:00:00+00:00"]] + [
-        [site, day.isoformat()] for site, day in INDICES["levels"]
+    assert labelled_study(INDICES["levels"]).ask().to_dict()["label"] in [
+        ["p", "2026-03-01T00:00:00+00:00"]
+    ] + [[site, day.isoformat()] for site, day in INDICES["levels"]]
+    assert RowLabels.of(pd.period_range("2026", periods=2, freq="Y")).to_dict()["values"] == [
+        "2026",
+        "2027",
     ]
-    assert RowLabels.of(pd.period_range("2026", periods=2, freq="Y")).to_dict()["values"] == ["2026", "2027"]
 
 
 def test_a_column_names_the_rows() -> None:
     frame = table(INDICES["range"]).assign(station=["a", "b", "c", "d"])
     domain = tv.Domain.table(frame, columns=["x"], label="station")
     assert domain.label(2) == "c"
-    with pytest.raises(tv.TruvarError, match="label: unknown column 'statoin'; did you mean 'station'"):
+    with pytest.raises(
+        tv.TruvarError, match="label: unknown column 'statoin'; did you mean 'station'"
+    ):
         tv.Domain.table(frame, columns=["x"], label="statoin")
 
 
@@ -103,12 +117,21 @@ def test_named_rows_are_shown_in_tables_and_on_cards() -> None:
     assert describe_action(numbered, numbered.ask()).startswith("x ")
 
 
-# -- tell --------------------------------------------------------------------------------------------------------------
+# -- tell
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "value",
-    [np.array([0.7]), np.array(0.7), np.array([[0.7]]), [0.7], pd.Series([0.7]), {"algae": 0.7}, np.float64(0.7)],
+    [
+        np.array([0.7]),
+        np.array(0.7),
+        np.array([[0.7]]),
+        [0.7],
+        pd.Series([0.7]),
+        {"algae": 0.7},
+        np.float64(0.7),
+    ],
 )
 def test_a_value_may_come_in_any_container_of_one_number(value: Any) -> None:
     study = a_study()
@@ -116,7 +139,9 @@ def test_a_value_may_come_in_any_container_of_one_number(value: Any) -> None:
     assert study.measurements["value"].tolist() == [0.7]
 
 
-@pytest.mark.parametrize("value", [np.array([0.7, 0.8]), [], {"a": 1.0, "b": 2.0}, pd.Series([1.0, 2.0])])
+@pytest.mark.parametrize(
+    "value", [np.array([0.7, 0.8]), [], {"a": 1.0, "b": 2.0}, pd.Series([1.0, 2.0])]
+)
 def test_several_values_are_refused(value: Any) -> None:
     study = a_study()
     with pytest.raises(InvalidMeasurementError, match="must be a number, got"):
@@ -140,7 +165,8 @@ def test_a_point_may_be_a_series_a_row_of_the_table_or_an_array() -> None:
         study.tell(pd.Series({"x": 2.0, "depth": 1.0}), 1.5)
 
 
-# -- tables of measurements --------------------------------------------------------------------------------------------
+# -- tables of measurements
+# --------------------------------------------------------------------------------------------
 
 
 def test_a_table_of_suggestions_comes_back_as_measurements() -> None:
@@ -167,9 +193,13 @@ def test_points_with_noise_task_and_a_value_column_of_any_name() -> None:
 
 def test_a_table_told_twice_is_noticed_and_not_doubled() -> None:
     study = a_study()
-    frame = pd.DataFrame({"x": [0.0, 0.5, 0.5], "value": [1.0, 2.0, 2.0]})  # the second row is repeated on purpose
+    frame = pd.DataFrame(
+        {"x": [0.0, 0.5, 0.5], "value": [1.0, 2.0, 2.0]}
+    )  # the second row is repeated on purpose
     assert len(study.tell_frame(frame)) == 3
-    with pytest.warns(RepeatedMeasurementWarning, match=r"3 of 3 rows .* left out \(rows 0, 1, 2\)"):
+    with pytest.warns(
+        RepeatedMeasurementWarning, match=r"3 of 3 rows .* left out \(rows 0, 1, 2\)"
+    ):
         assert study.tell_frame(frame) == []
     more = pd.concat([frame, pd.DataFrame({"x": [1.0], "value": [3.0]})])
     with pytest.warns(RepeatedMeasurementWarning):
@@ -185,7 +215,9 @@ def test_a_refused_row_leaves_everything_as_it_was() -> None:
     with pytest.raises(tv.TruvarError, match=r"row 1: .* is not in the domain"):
         study.tell_frame(frame)
     assert study.steps == 0
-    with pytest.raises(InvalidMeasurementError, match="unknown column 'valeu'; did you mean 'value'"):
+    with pytest.raises(
+        InvalidMeasurementError, match="unknown column 'valeu'; did you mean 'value'"
+    ):
         study.tell_frame(frame.rename(columns={"value": "valeu"}))
 
 
@@ -237,7 +269,9 @@ def test_an_exported_file_that_is_told_again_is_noticed(tmp_path: Path) -> None:
 
 def filtered_study() -> tuple[tv.Study, pd.DataFrame]:
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.uniform(size=(20, 2)), columns=["x", "y"], index=pd.Index(range(100, 120), name="site"))
+    frame = pd.DataFrame(
+        rng.uniform(size=(20, 2)), columns=["x", "y"], index=pd.Index(range(100, 120), name="site")
+    )
     kept = frame[frame["x"] > 0.3]
     return tv.Study(tv.Domain.table(kept), tv.LevelSet(0.5), noise=1e-3), kept
 
@@ -249,7 +283,9 @@ def test_measurements_are_told_by_the_labels_of_the_rows(form: str) -> None:
     table = pd.DataFrame({"value": [0.4, 0.6]}, index=sites)
     if form != "index":
         name = "label" if form == "decimal" else form
-        table = pd.DataFrame({name: sites.astype(float if form == "decimal" else int), "value": [0.4, 0.6]})
+        table = pd.DataFrame(
+            {name: sites.astype(float if form == "decimal" else int), "value": [0.4, 0.6]}
+        )
     study.tell_frame(table)
     told = study.measurements
     assert told["label"].tolist() == sites.tolist()

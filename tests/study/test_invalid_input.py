@@ -1,4 +1,5 @@
-"""Invalid input is refused with a one-line message that says what was given and what to do, and changes nothing."""
+"""Invalid input is refused with a one-line message that says what was given and what to do, and
+changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
-from tests.helpers.invalid_input import DATA, GRID, HERE, INF, NAN, TABLE, a_study, assert_same, levels, refused, tasks
+from tests.helpers.invalid_input import (
+    DATA,
+    GRID,
+    HERE,
+    INF,
+    NAN,
+    TABLE,
+    a_study,
+    assert_same,
+    levels,
+    refused,
+    tasks,
+)
 
 import truvar as tv
 from truvar.exceptions import (
@@ -19,11 +32,13 @@ from truvar.exceptions import (
     UnknownSuggestionError,
 )
 
-# -- telling and asking: the study is as it was ----------------------------------------------------------------------
+# -- telling and asking: the study is as it was
+# ----------------------------------------------------------------------
 
 
 def under_way(**settings: Any) -> tv.Study:
-    """A study with values told, asked for and not, two suggestions pending, and travel, so that the position counts."""
+    """A study with values told, asked for and not, two suggestions pending, and travel, so that
+    the position counts."""
     study = a_study(cost=tv.Cost(1, travel={"x": 2}), **settings)
     study.tell(study.ask(), 0.2)
     study.tell({"x": 0.25, "y": 0.0}, 0.1)
@@ -53,8 +68,14 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "complex": (lambda s: s.tell(3, 1j), ["must be a number", "1j"]),
     "too large": (lambda s: s.tell(3, 10**400), ["must be a number"]),
     "unknown id": (lambda s: s.tell(99, 1.0), ["99", "pending: 3, 4", "the point"]),
-    "told before": (lambda s: s.tell(1, 1.0), ["suggestion 1", "already has the value 0.2", "told by its coordinates"]),
-    "no suggestion": (lambda s: s.tell("foo", 1.0), ["'foo'", "its id or a point such as {'x': 0.0, 'y': 0.0}"]),
+    "told before": (
+        lambda s: s.tell(1, 1.0),
+        ["suggestion 1", "already has the value 0.2", "told by its coordinates"],
+    ),
+    "no suggestion": (
+        lambda s: s.tell("foo", 1.0),
+        ["'foo'", "its id or a point such as {'x': 0.0, 'y': 0.0}"],
+    ),
     "list": (lambda s: s.tell([0, 1], 1.0), ["[0, 1]", "a point such as"]),
     "array": (lambda s: s.tell(np.zeros((2, 2)), 1.0), ["a point such as"]),
     "another study's": (Foreign(), ["suggestion 3", "another study"]),
@@ -62,7 +83,10 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "missing column": (lambda s: s.tell({"x": 0}, 1.0), ["columns x, y", "'y' is missing"]),
     "NaN coordinate": (lambda s: s.tell({"x": 0, "y": NAN}, 1.0), ["column 'y'", "nan"]),
     "text coordinate": (lambda s: s.tell({"x": 0, "y": "top"}, 1.0), ["column 'y'", "'top'"]),
-    "outside": (lambda s: s.tell({"x": 2, "y": 0}, 1.0), ["not in the domain", "nearest", "{'x': 1.0, 'y': 0.0}"]),
+    "outside": (
+        lambda s: s.tell({"x": 2, "y": 0}, 1.0),
+        ["not in the domain", "nearest", "{'x': 1.0, 'y': 0.0}"],
+    ),
     "negative noise": (lambda s: s.tell(3, 1.0, noise=-1), ["noise must be >= 0", "-1"]),
     "NaN noise": (lambda s: s.tell(3, 1.0, noise=NAN), ["noise must be a finite number", "nan"]),
     "negative cost": (lambda s: s.tell(3, 1.0, cost=-2), ["cost must be >= 0", "-2"]),
@@ -72,11 +96,23 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
         ["no noise levels", "got level 0", "leave it out"],
     ),
     "task without tasks": (lambda s: s.tell(HERE, 1.0, task="g"), ["'g'", "none"]),
-    "level of a suggestion": (lambda s: s.tell(3, 1.0, level=0), ["its own level", "got also level 0"]),
-    "task of a suggestion": (lambda s: s.tell(3, 1.0, task="f"), ["its own level and task", "got also task 'f'"]),
-    "withdrawn point": (lambda s: s.withdraw(HERE), ["a suggestion or its id", "got the point {'x': 0.0"]),
+    "level of a suggestion": (
+        lambda s: s.tell(3, 1.0, level=0),
+        ["its own level", "got also level 0"],
+    ),
+    "task of a suggestion": (
+        lambda s: s.tell(3, 1.0, task="f"),
+        ["its own level and task", "got also task 'f'"],
+    ),
+    "withdrawn point": (
+        lambda s: s.withdraw(HERE),
+        ["a suggestion or its id", "got the point {'x': 0.0"],
+    ),
     "withdrawn unknown id": (lambda s: s.withdraw(99), ["99", "pending: 3, 4"]),
-    "corrected before told": (lambda s: s.correct(3, 1.0), ["3 is not one", "measured so far: 1, 2"]),
+    "corrected before told": (
+        lambda s: s.correct(3, 1.0),
+        ["3 is not one", "measured so far: 1, 2"],
+    ),
     "corrected unknown id": (lambda s: s.correct(99, 1.0), ["99 is not one"]),
     "corrected to NaN": (lambda s: s.correct(1, NAN), ["finite number", "nan"]),
     "lease of nothing": (lambda s: s.ask(lease=0), ["lease", "seconds", "0"]),
@@ -84,14 +120,20 @@ TELLS: dict[str, tuple[Callable[[tv.Study], object], list[str]]] = {
     "ask for fewer than none": (lambda s: s.ask(-3), ["whole number >= 1", "-3"]),
     "ask for half": (lambda s: s.ask(1.5), ["whole number", "1.5"]),
     "ask for text": (lambda s: s.ask("two"), ["whole number", "'two'"]),
-    "fit when begun": (lambda s: s.fit(TABLE), ["before the first suggestion", "create a new study"]),
+    "fit when begun": (
+        lambda s: s.fit(TABLE),
+        ["before the first suggestion", "create a new study"],
+    ),
     "run nothing": (lambda s: s.run(7), ["f must be a function", "7"]),
     "negative budget": (lambda s: s.run(len, budget=-1), ["budget must be >= 0", "-1"]),
     "NaN budget": (lambda s: s.run(len, budget=NAN), ["budget", "nan"]),
     "text steps": (lambda s: s.run(len, steps="ten"), ["steps", "'ten'"]),
     "half steps": (lambda s: s.run(len, steps=2.5), ["steps", "2.5"]),
     "negative epsilon": (lambda s: s.run(len, epsilon=-0.1), ["epsilon must be >= 0", "-0.1"]),
-    "executor that is none": (lambda s: s.run(len, steps=9, executor="threads"), ["executor", "'threads'"]),
+    "executor that is none": (
+        lambda s: s.run(len, steps=9, executor="threads"),
+        ["executor", "'threads'"],
+    ),
 }
 
 
@@ -156,8 +198,12 @@ def test_a_point_is_told_with_the_name_of_its_task(task: Any) -> None:
     assert_same(study, untouched)
 
 
-@pytest.mark.parametrize(("policy", "rounding"), [("truvar", 1e-12), (None, 1e-7)])  # auto takes square roots
-def test_a_value_that_contradicts_an_exact_one_is_refused(policy: str | None, rounding: float) -> None:
+@pytest.mark.parametrize(
+    ("policy", "rounding"), [("truvar", 1e-12), (None, 1e-7)]
+)  # auto takes square roots
+def test_a_value_that_contradicts_an_exact_one_is_refused(
+    policy: str | None, rounding: float
+) -> None:
     study = under_way(noise=0.0, policy=policy)
     untouched = under_way(noise=0.0, policy=policy)
     refused(lambda: study.tell({"x": 0.25, "y": 0.0}, 5.0), "known to be 0.1", "got 5", "noise=...")
@@ -198,14 +244,20 @@ def test_the_default_policy_meets_a_wrong_cost_of_a_later_stop_at_the_first_choi
 
 
 @pytest.mark.parametrize("bad", [-1.0, 0.0, NAN, "much"])
-def test_a_schedule_that_goes_wrong_in_the_middle_of_a_tell_leaves_the_study_as_it_was(bad: Any) -> None:
+def test_a_schedule_that_goes_wrong_in_the_middle_of_a_tell_leaves_the_study_as_it_was(
+    bad: Any,
+) -> None:
     spoilt = {"on": False}
 
     def beta(start: Any) -> Any:
         return bad if spoilt["on"] else 4.0
 
     def begun() -> tv.Study:  # every value ends the epoch: eta is far above what is left
-        study = a_study(policy=tv.TruVaR(beta=beta, eta=0.9, r=0.5), noise=1e-4, cost=tv.Cost(1, travel={"x": 2}))
+        study = a_study(
+            policy=tv.TruVaR(beta=beta, eta=0.9, r=0.5),
+            noise=1e-4,
+            cost=tv.Cost(1, travel={"x": 2}),
+        )
         study.tell(study.ask(), 0.2)
         study.ask(2)
         return study
@@ -225,7 +277,9 @@ def test_a_schedule_that_goes_wrong_in_the_middle_of_a_tell_leaves_the_study_as_
     assert_same(study, untouched)
 
 
-def test_an_error_of_the_users_own_in_a_schedule_comes_through_and_leaves_the_study_as_it_was() -> None:
+def test_an_error_of_the_users_own_in_a_schedule_comes_through_and_leaves_the_study_as_it_was() -> (
+    None
+):
     spoilt = {"on": False}
 
     def beta(start: Any) -> float:
@@ -234,7 +288,9 @@ def test_an_error_of_the_users_own_in_a_schedule_comes_through_and_leaves_the_st
         return 4.0
 
     def begun() -> tv.Study:
-        study = a_study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), kernel=RBF(5.0), policy=tv.TruVaR(beta=beta, r=0.5))
+        study = a_study(
+            tv.Domain.grid(x=[0.0, 0.5, 1.0]), kernel=RBF(5.0), policy=tv.TruVaR(beta=beta, r=0.5)
+        )
         study.ask()
         return study
 
@@ -247,7 +303,8 @@ def test_an_error_of_the_users_own_in_a_schedule_comes_through_and_leaves_the_st
     assert_same(study, untouched)
 
 
-# -- learning from another data set, and judging a result ------------------------------------------------------------
+# -- learning from another data set, and judging a result
+# ------------------------------------------------------------
 
 FITS: dict[str, tuple[Any, str | None, list[str]]] = {
     "two columns of values": (DATA, None, ["v, w", "value=..."]),

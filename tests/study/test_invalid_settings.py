@@ -1,4 +1,5 @@
-"""An invalid domain, noise, cost, model, goal or policy is refused with a one-line message that says what to do."""
+"""An invalid domain, noise, cost, model, goal or policy is refused with a one-line message that
+says what to do."""
 
 from __future__ import annotations
 
@@ -15,13 +16,20 @@ from tests.helpers.invalid_input import GRID, INF, KERNEL, NAN, TABLE, a_study, 
 import truvar as tv
 from truvar.exceptions import UnknownPolicyError
 
-# -- the domain ------------------------------------------------------------------------------------------------------
+# -- the domain
+# --------------------------------------------------------------------------------------------------
 
 DOMAINS: dict[str, tuple[Callable[[], object], list[str]]] = {
-    "duplicate rows": (lambda: tv.Domain.table(pd.DataFrame({"a": [0, 1, 0.0]})), ["rows 0 and 2", "{'a': 0.0}"]),
+    "duplicate rows": (
+        lambda: tv.Domain.table(pd.DataFrame({"a": [0, 1, 0.0]})),
+        ["rows 0 and 2", "{'a': 0.0}"],
+    ),
     "no rows": (lambda: tv.Domain.table(pd.DataFrame({"a": []})), ["no rows", "at least one"]),
     "no columns": (lambda: tv.Domain.table(TABLE, []), ["at least one column", "name some"]),
-    "unknown column": (lambda: tv.Domain.table(TABLE, ["a", "depth"]), ["'depth'", "a, b, price, kind"]),
+    "unknown column": (
+        lambda: tv.Domain.table(TABLE, ["a", "depth"]),
+        ["'depth'", "a, b, price, kind"],
+    ),
     "column of numbers and text": (
         lambda: tv.Domain.table(pd.DataFrame({"kind": ["p", 1.5]}), ["kind"]),
         ["'kind'", "row 1", "1.5", "not both"],
@@ -32,28 +40,52 @@ DOMAINS: dict[str, tuple[Callable[[], object], list[str]]] = {
         ["'a' is duplicated", "rename"],
     ),
     "columns as text": (lambda: tv.Domain.table(TABLE, "ab"), ["list of names", "'ab'"]),
-    "NaN in a row": (lambda: tv.Domain.table(pd.DataFrame({"a": [0, NAN]})), ["row 1", "'a'", "nan"]),
-    "no table": (lambda: tv.Domain.table(np.zeros((2, 2))), ["DataFrame or the path", "pd.DataFrame"]),
+    "NaN in a row": (
+        lambda: tv.Domain.table(pd.DataFrame({"a": [0, NAN]})),
+        ["row 1", "'a'", "nan"],
+    ),
+    "no table": (
+        lambda: tv.Domain.table(np.zeros((2, 2))),
+        ["DataFrame or the path", "pd.DataFrame"],
+    ),
     "no file": (lambda: tv.Domain.table("nowhere.csv"), ["nowhere.csv", "check the path"]),
     "a folder": (lambda: tv.Domain.table(Path(__file__).parent), ["cannot be read", "CSV file"]),
     "no axis": (lambda: tv.Domain.grid(), ["at least one axis", "Domain.grid(x="]),
     "empty axis": (lambda: tv.Domain.grid(x=[]), ["axis 'x'", "(0,)"]),
-    "duplicate on an axis": (lambda: tv.Domain.grid(x=[0, 1, 1]), ["axis 'x'", "1.0 is duplicated"]),
-    "axis of one value twice": (lambda: tv.Domain.grid(x=[3, 3]), ["axis 'x'", "3.0 is duplicated"]),
+    "duplicate on an axis": (
+        lambda: tv.Domain.grid(x=[0, 1, 1]),
+        ["axis 'x'", "1.0 is duplicated"],
+    ),
+    "axis of one value twice": (
+        lambda: tv.Domain.grid(x=[3, 3]),
+        ["axis 'x'", "3.0 is duplicated"],
+    ),
     "axis of text": (lambda: tv.Domain.grid(x="wide"), ["axis 'x'", "'wide'", "np.linspace"]),
     "axis in two dimensions": (lambda: tv.Domain.grid(x=[[0, 1]]), ["axis 'x'", "(1, 2)"]),
     "NaN on an axis": (lambda: tv.Domain.grid(x=[0, NAN]), ["axis 'x'", "nan"]),
     "infinite axis": (lambda: tv.Domain.grid(x=[0, INF]), ["axis 'x'", "inf"]),
     "no interval": (lambda: tv.Domain.box(), ["at least one interval", "Domain.box(x=(0, 1))"]),
-    "interval upside down": (lambda: tv.Domain.box(x=(1, 0)), ["low < high", "got 1 and 0", "swap"]),
+    "interval upside down": (
+        lambda: tv.Domain.box(x=(1, 0)),
+        ["low < high", "got 1 and 0", "swap"],
+    ),
     "empty interval": (lambda: tv.Domain.box(x=(1, 1)), ["low < high", "got 1 and 1"]),
     "interval of three": (lambda: tv.Domain.box(x=(0, 1, 2)), ["pair (low, high)", "(0, 1, 2)"]),
     "interval of one": (lambda: tv.Domain.box(x=3), ["pair (low, high)", "3"]),
     "NaN interval": (lambda: tv.Domain.box(x=(0, NAN)), ["high end of 'x'", "nan"]),
-    "one representer": (lambda: tv.Domain.box(x=(0, 1), representers=1), ["representers", ">= 2", "1"]),
-    "half a representer": (lambda: tv.Domain.box(x=(0, 1), representers=4.5), ["representers", "4.5"]),
+    "one representer": (
+        lambda: tv.Domain.box(x=(0, 1), representers=1),
+        ["representers", ">= 2", "1"],
+    ),
+    "half a representer": (
+        lambda: tv.Domain.box(x=(0, 1), representers=4.5),
+        ["representers", "4.5"],
+    ),
     "column of no table": (lambda: GRID.column("depth"), ["'depth'", "x, y"]),
-    "column that is none": (lambda: tv.Domain.table(TABLE, ["a", "b"]).column("depth"), ["'depth'", "a, b, price"]),
+    "column that is none": (
+        lambda: tv.Domain.table(TABLE, ["a", "b"]).column("depth"),
+        ["'depth'", "a, b, price"],
+    ),
 }
 
 
@@ -70,20 +102,27 @@ def test_an_axis_may_span_many_orders_of_magnitude() -> None:
 @pytest.mark.parametrize(
     ("domain", "point", "nearest"),
     [
-        (tv.Domain.table(TABLE, ["a", "b"]), {"a": 0.9, "b": 0.0}, "{'a': 1.0, 'b': 0.0} (index 1)"),
+        (
+            tv.Domain.table(TABLE, ["a", "b"]),
+            {"a": 0.9, "b": 0.0},
+            "{'a': 1.0, 'b': 0.0} (index 1)",
+        ),
         (GRID, {"x": 1.3, "y": 0.4}, "{'x': 1.0, 'y': 0.3333333333333333} (index 17)"),
         (tv.Domain.box(x=(0, 1), representers=5), {"x": -0.1}, "{'x': 0.0} (index 0)"),
     ],
     ids=["table", "grid", "box"],
 )
-def test_a_point_outside_the_domain_is_offered_the_nearest(domain: tv.Domain, point: Any, nearest: str) -> None:
+def test_a_point_outside_the_domain_is_offered_the_nearest(
+    domain: tv.Domain, point: Any, nearest: str
+) -> None:
     study = a_study(domain)
     refused(lambda: study.tell(point, 1.0), str(point), "not in the domain", nearest)
     assert study.steps == 0
     refused(lambda: a_study(domain, start=point), str(point), nearest)
 
 
-# -- noise, cost, levels, tasks --------------------------------------------------------------------------------------
+# -- noise, cost, levels, tasks
+# --------------------------------------------------------------------------------------
 
 BOTH: dict[str, tuple[Any, list[str]]] = {
     "negative": (-1.0, [">= 0", "-1.0"]),
@@ -97,7 +136,10 @@ BOTH: dict[str, tuple[Any, list[str]]] = {
     "list of text": (["high"] * 20, ["array of numbers"]),
     "dict": ({"base": 1}, ["{'base': 1}"]),
     "function of the wrong shape": (lambda *_: np.ones(3), ["shape (20,)", "(3,)"]),
-    "function of two dimensions": (lambda points, *_: np.ones((len(points), 1)), ["shape (20,)", "(20, 1)"]),
+    "function of two dimensions": (
+        lambda points, *_: np.ones((len(points), 1)),
+        ["shape (20,)", "(20, 1)"],
+    ),
     "negative function": (lambda points, *_: -np.ones(len(points)), [">= 0", "-1.0"]),
     "NaN function": (lambda points, *_: np.full(len(points), NAN), ["finite", "nan"]),
     "function of text": (lambda *_: "high", ["'high'"]),
@@ -112,24 +154,57 @@ def test_noise_and_cost_are_numbers_of_at_least_zero_for_every_point(what: str, 
 
 
 COSTS: dict[str, tuple[Callable[[], object], list[str]]] = {
-    "zero": (lambda: a_study(cost=0), ["more than 0", "{'x': 0.0, 'y': 0.0} costs 0", "positive base"]),
-    "zero at one point": (lambda: a_study(cost=np.r_[np.ones(19), 0]), ["{'x': 1.0, 'y': 1.0} costs 0"]),
-    "travel alone": (lambda: a_study(cost=tv.Cost(travel={"x": 1})), ["costs 0 (without travel)", "positive base"]),
-    "levels that cost nothing": (lambda: a_study(noise=tv.NoiseLevels([0.1], [0])), ["more than 0"]),
+    "zero": (
+        lambda: a_study(cost=0),
+        ["more than 0", "{'x': 0.0, 'y': 0.0} costs 0", "positive base"],
+    ),
+    "zero at one point": (
+        lambda: a_study(cost=np.r_[np.ones(19), 0]),
+        ["{'x': 1.0, 'y': 1.0} costs 0"],
+    ),
+    "travel alone": (
+        lambda: a_study(cost=tv.Cost(travel={"x": 1})),
+        ["costs 0 (without travel)", "positive base"],
+    ),
+    "levels that cost nothing": (
+        lambda: a_study(noise=tv.NoiseLevels([0.1], [0])),
+        ["more than 0"],
+    ),
     "negative base": (lambda: a_study(cost=tv.Cost(-1)), ["cost", "-1.0"]),
     "base that is no column": (lambda: a_study(cost=tv.Cost("depth")), ["'depth'", "x, y"]),
-    "travel along no column": (lambda: a_study(cost=tv.Cost(1, {"z": 1})), ["unknown column 'z'", "x, y"]),
-    "magnitude of no column": (lambda: a_study(cost=tv.Cost(1, magnitude={"z": 1})), ["unknown column 'z'", "x, y"]),
+    "travel along no column": (
+        lambda: a_study(cost=tv.Cost(1, {"z": 1})),
+        ["unknown column 'z'", "x, y"],
+    ),
+    "magnitude of no column": (
+        lambda: a_study(cost=tv.Cost(1, magnitude={"z": 1})),
+        ["unknown column 'z'", "x, y"],
+    ),
     "negative travel": (lambda: tv.Cost(1, {"x": -1}), ["travel rate of 'x'", "-1"]),
     "travel in words": (lambda: tv.Cost(1, {"x": "far"}), ["travel rate of 'x'", "'far'"]),
     "travel without a column": (lambda: tv.Cost(1, 0.25), ["travel", "0.25", "{'x': 0.25}"]),
-    "negative magnitude": (lambda: tv.Cost(1, magnitude={"x": -1}), ["magnitude rate of 'x'", "-1"]),
-    "more variances than costs": (lambda: tv.NoiseLevels([0.1, 0.2], [1]), ["as many costs", "[0.1, 0.2]", "[1]"]),
+    "negative magnitude": (
+        lambda: tv.Cost(1, magnitude={"x": -1}),
+        ["magnitude rate of 'x'", "-1"],
+    ),
+    "more variances than costs": (
+        lambda: tv.NoiseLevels([0.1, 0.2], [1]),
+        ["as many costs", "[0.1, 0.2]", "[1]"],
+    ),
     "no levels": (lambda: tv.NoiseLevels([], []), ["at least one", "[]"]),
     "level that is no list": (lambda: tv.NoiseLevels(0.1, 1), ["two lists", "0.1"]),
-    "negative variance of a level": (lambda: tv.NoiseLevels([0.1, -0.1], [1, 2]), ["noise level 1", "-0.1"]),
-    "negative cost of a level": (lambda: tv.NoiseLevels([0.1], [-1]), ["cost of noise level 0", "-1"]),
-    "level in words": (lambda: a_study(noise=tv.NoiseLevels(["low"], [1])), ["unknown column 'low'"]),
+    "negative variance of a level": (
+        lambda: tv.NoiseLevels([0.1, -0.1], [1, 2]),
+        ["noise level 1", "-0.1"],
+    ),
+    "negative cost of a level": (
+        lambda: tv.NoiseLevels([0.1], [-1]),
+        ["cost of noise level 0", "-1"],
+    ),
+    "level in words": (
+        lambda: a_study(noise=tv.NoiseLevels(["low"], [1])),
+        ["unknown column 'low'"],
+    ),
     "level of other things": (lambda: tv.NoiseLevels([{}], [1]), ["noise level 0", "{}"]),
 }
 
@@ -148,18 +223,29 @@ def test_a_cost_function_that_becomes_free_on_the_way_is_refused() -> None:
     first = study.ask()
     refused(study.ask, "more than 0", "costs 0", "positive base")
     assert study.pending == [first]
-    refused(a_study(cost=cost).ask, "more than 0", "costs 0", "positive base")  # auto plans ahead, and meets it now
+    refused(
+        a_study(cost=cost).ask, "more than 0", "costs 0", "positive base"
+    )  # auto plans ahead, and meets it now
 
 
 TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
-    "not symmetric": (lambda: tv.Tasks([[1, 0.5], [0.2, 1]], ["f", "g"]), ["symmetric", "[[1.0, 0.5], [0.2, 1.0]]"]),
-    "not semi-definite": (lambda: tv.Tasks([[1, 2], [2, 1]], ["f", "g"]), ["semi-definite", "eigenvalue is -1"]),
+    "not symmetric": (
+        lambda: tv.Tasks([[1, 0.5], [0.2, 1]], ["f", "g"]),
+        ["symmetric", "[[1.0, 0.5], [0.2, 1.0]]"],
+    ),
+    "not semi-definite": (
+        lambda: tv.Tasks([[1, 2], [2, 1]], ["f", "g"]),
+        ["semi-definite", "eigenvalue is -1"],
+    ),
     "too few rows": (lambda: tv.Tasks([[1, 2]], ["f", "g"]), ["2 x 2", "[[1, 2]]"]),
     "ragged": (lambda: tv.Tasks([[1, 2], [1]], ["f", "g"]), ["2 x 2", "[[1, 2], [1]]"]),
     "NaN": (lambda: tv.Tasks([[1, NAN], [NAN, 1]], ["f", "g"]), ["finite", "nan"]),
     "words": (lambda: tv.Tasks("none", ["f", "g"]), ["2 x 2", "'none'"]),
     "one task": (lambda: tv.Tasks([[1]], ["f"]), ["at least two", "['f']"]),
-    "a name twice": (lambda: tv.Tasks([[1, 0], [0, 1]], ["f", "f"]), ["different names", "['f', 'f']"]),
+    "a name twice": (
+        lambda: tv.Tasks([[1, 0], [0, 1]], ["f", "f"]),
+        ["different names", "['f', 'f']"],
+    ),
     "names as text": (lambda: tv.Tasks([[1, 0], [0, 1]], "fg"), ["list", "'fg'"]),
     "one cost too few": (lambda: tasks(cost=[1]), ["one cost per task", "[1]"]),
     "negative cost": (lambda: tasks(cost=[1, -1]), ["cost of task 'proxy'", "-1"]),
@@ -169,10 +255,14 @@ TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "negative noise": (lambda: tasks(noise=[-1, 1]), ["noise of task 'f'", "-1"]),
     "mean in words": (lambda: tasks(mean=[0, "low"]), ["mean of task 'proxy'", "'low'"]),
     "NaN mean": (lambda: tasks(mean=[0, NAN]), ["mean of task 'proxy'", "nan"]),
-    "a matrix": (lambda: a_study(tasks=[[1, 0], [0, 1]]), ["Tasks(names=[...])", "[[1, 0], [0, 1]]"]),
+    "a matrix": (
+        lambda: a_study(tasks=[[1, 0], [0, 1]]),
+        ["Tasks(names=[...])", "[[1, 0], [0, 1]]"],
+    ),
     "one noise for several levels": (
         lambda: a_study(
-            tasks=tv.Tasks([[1, 0], [0, 1]], ["f", "g"], noise=[0.1, 0.2]), noise=tv.NoiseLevels([0.1, 0.2], [1, 2])
+            tasks=tv.Tasks([[1, 0], [0, 1]], ["f", "g"], noise=[0.1, 0.2]),
+            noise=tv.NoiseLevels([0.1, 0.2], [1, 2]),
         ),
         ["2 noise levels", "0.1 for 'f'", "one list of 2 numbers per task"],
     ),
@@ -180,8 +270,14 @@ TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: tasks(noise=[[0.1, 0.2], [0.1, 0.2]]),
         ["2 variances for 'f'", "no noise levels"],
     ),
-    "ragged noise by level": (lambda: tasks(noise=[[0.1, 0.2], [0.1]]), ["same length", "[[0.1, 0.2], [0.1]]"]),
-    "negative noise of a level": (lambda: tasks(noise=[[0.1], [-0.1]]), ["noise of task 'proxy' at level 0", "-0.1"]),
+    "ragged noise by level": (
+        lambda: tasks(noise=[[0.1, 0.2], [0.1]]),
+        ["same length", "[[0.1, 0.2], [0.1]]"],
+    ),
+    "negative noise of a level": (
+        lambda: tasks(noise=[[0.1], [-0.1]]),
+        ["noise of task 'proxy' at level 0", "-0.1"],
+    ),
     "no names": (lambda: tv.Tasks(), ["at least two different names", "()"]),
     "learned kernel, target without variance": (
         lambda: a_study(kernel="rbf", tasks=tv.Tasks([[0, 0], [0, 1]], ["f", "g"])),
@@ -189,12 +285,17 @@ TASKS: dict[str, tuple[Callable[[], object], list[str]]] = {
     ),
     "noise learned and given": (
         lambda: tv.Study(
-            GRID, tv.Maximize(), kernel=tv.Learned(noise=True), tasks=tv.Tasks(names=["f", "g"], noise=[0.1, 0.2])
+            GRID,
+            tv.Maximize(),
+            kernel=tv.Learned(noise=True),
+            tasks=tv.Tasks(names=["f", "g"], noise=[0.1, 0.2]),
         ),
         ["to be learned", "[0.1, 0.2]"],
     ),
     "mean of the tasks and a mean function": (
-        lambda: a_study(mean=lambda x: x[:, 0], kernel=None, tasks=tv.Tasks(names=["f", "g"], mean=[0.0, 1.0])),
+        lambda: a_study(
+            mean=lambda x: x[:, 0], kernel=None, tasks=tv.Tasks(names=["f", "g"], mean=[0.0, 1.0])
+        ),
         ["their own means", "depends on the point"],
     ),
 }
@@ -206,27 +307,61 @@ def test_tasks_that_cannot_be_are_refused(name: str) -> None:
     refused(mistake, *parts)
 
 
-# -- the model, the goal, the policy ---------------------------------------------------------------------------------
+# -- the model, the goal, the policy
+# ---------------------------------------------------------------------------------
 
 MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
-    "wrong dimension": (lambda: a_study(kernel=RBF([1, 2, 3])), ["2 columns (x, y)", "3!=2", "one length-scale or 2"]),
+    "wrong dimension": (
+        lambda: a_study(kernel=RBF([1, 2, 3])),
+        ["2 columns (x, y)", "3!=2", "one length-scale or 2"],
+    ),
     "white noise": (lambda: a_study(kernel=KERNEL + WhiteKernel()), ["WhiteKernel", "noise=..."]),
-    "white noise inside": (lambda: a_study(kernel=Exponentiation(KERNEL + WhiteKernel(), 2)), ["WhiteKernel"]),
+    "white noise inside": (
+        lambda: a_study(kernel=Exponentiation(KERNEL + WhiteKernel(), 2)),
+        ["WhiteKernel"],
+    ),
     "unknown name": (lambda: a_study(kernel="quadratic"), ["'quadratic'", "rbf"]),
     "number": (lambda: a_study(kernel=3.0), ["scikit-learn kernel", "3.0"]),
     "class": (lambda: a_study(kernel=RBF), ["scikit-learn kernel", "RBF"]),
-    "no variance": (lambda: a_study(kernel=ConstantKernel(0.0) * RBF()), ["no variance", "positive"]),
+    "no variance": (
+        lambda: a_study(kernel=ConstantKernel(0.0) * RBF()),
+        ["no variance", "positive"],
+    ),
     "zero length": (lambda: a_study(kernel=RBF(0.0)), ["length-scales must be positive", "0"]),
-    "negative length": (lambda: a_study(kernel=KERNEL + RBF([1.0, -1.0])), ["length-scales must be positive", "-1.0"]),
+    "negative length": (
+        lambda: a_study(kernel=KERNEL + RBF([1.0, -1.0])),
+        ["length-scales must be positive", "-1.0"],
+    ),
     "NaN length": (lambda: a_study(kernel=RBF(NAN)), ["length-scales must be positive", "nan"]),
-    "mean in words": (lambda: a_study(mean="low"), ["mean must be a number or a column", "'low'", "x, y"]),
-    "short mean": (lambda: a_study(mean=[0.0, 1.0]), ["mean as an array", "got shape (2,)", "as many values"]),
+    "mean in words": (
+        lambda: a_study(mean="low"),
+        ["mean must be a number or a column", "'low'", "x, y"],
+    ),
+    "short mean": (
+        lambda: a_study(mean=[0.0, 1.0]),
+        ["mean as an array", "got shape (2,)", "as many values"],
+    ),
     "ragged mean": (lambda: a_study(mean=[[0.0], [1.0, 2.0]]), ["mean", "array of numbers"]),
-    "infinite mean": (lambda: a_study(mean=lambda x: np.full(len(x), INF)), ["mean must be finite", "row 0"]),
-    "mean of another shape": (lambda: a_study(mean=lambda x: x), ["mean must be one number per point"]),
-    "mean of two arguments": (lambda: a_study(mean=lambda x, last: x), ["mean(points)", "1 argument"]),
+    "infinite mean": (
+        lambda: a_study(mean=lambda x: np.full(len(x), INF)),
+        ["mean must be finite", "row 0"],
+    ),
+    "mean of another shape": (
+        lambda: a_study(mean=lambda x: x),
+        ["mean must be one number per point"],
+    ),
+    "mean of two arguments": (
+        lambda: a_study(mean=lambda x, last: x),
+        ["mean(points)", "1 argument"],
+    ),
     "mean on the representers of a box": (
-        lambda: tv.Study(tv.Domain.box(x=(0, 1), representers=3), tv.Maximize(), kernel=RBF(), mean=[0, 1, 2], noise=0),
+        lambda: tv.Study(
+            tv.Domain.box(x=(0, 1), representers=3),
+            tv.Maximize(),
+            kernel=RBF(),
+            mean=[0, 1, 2],
+            noise=0,
+        ),
         ["box", "function of the points"],
     ),
     "mean function and logarithms": (
@@ -254,10 +389,16 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "infinite threshold": (lambda: tv.LevelSet(INF), ["threshold", "inf"]),
     "equal thresholds": (lambda: tv.LevelSet([2, 2]), ["different and ascending", "[2, 2]"]),
     "no threshold": (lambda: tv.LevelSet(), ["LevelSet(7.0)", "fraction_of_max=0.8"]),
-    "threshold and fraction": (lambda: tv.LevelSet(1, fraction_of_max=0.5), ["either", "fraction_of_max=0.5"]),
+    "threshold and fraction": (
+        lambda: tv.LevelSet(1, fraction_of_max=0.5),
+        ["either", "fraction_of_max=0.5"],
+    ),
     "fraction 0": (lambda: tv.LevelSet(fraction_of_max=0), ["between 0 and 1", "0.8"]),
     "fraction 1.5": (lambda: tv.LevelSet(fraction_of_max=1.5), ["between 0 and 1", "1.5"]),
-    "goal in words": (lambda: a_study(goal="maximum"), ["Maximize(), Minimize() or LevelSet(h)", "'maximum'"]),
+    "goal in words": (
+        lambda: a_study(goal="maximum"),
+        ["Maximize(), Minimize() or LevelSet(h)", "'maximum'"],
+    ),
     "goal as a class": (lambda: a_study(goal=tv.Maximize), ["Maximize()", "class"]),
     "goal as a number": (lambda: a_study(goal=7.0), ["LevelSet(h)", "7.0"]),
     "domain as an array": (
@@ -267,7 +408,10 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     "start behind the last": (lambda: a_study(start=20), ["an index below 20", "20"]),
     "negative start": (lambda: a_study(start=-1), ["an index below 20", "-1"]),
     "start in words": (lambda: a_study(start="first"), ["'random'", "'first'"]),
-    "start without a column": (lambda: a_study(start={"x": 0.0}), ["columns x, y", "'y' is missing"]),
+    "start without a column": (
+        lambda: a_study(start={"x": 0.0}),
+        ["columns x, y", "'y' is missing"],
+    ),
     "seed in words": (lambda: a_study(seed="lucky"), ["seed", "'lucky'"]),
     "negative seed": (lambda: a_study(seed=-1), ["seed", "-1"]),
 }
@@ -309,23 +453,40 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize(("schedule", "options", "named"), SCHEDULES)
-def test_a_schedule_out_of_range_is_named_with_its_value(schedule: Any, options: tuple[Any, ...], named: str) -> None:
-    bad = next(option for option in options if option not in (0.1, 1.0) or schedule is not tv.RKHSBeta)
+def test_a_schedule_out_of_range_is_named_with_its_value(
+    schedule: Any, options: tuple[Any, ...], named: str
+) -> None:
+    bad = next(
+        option for option in options if option not in (0.1, 1.0) or schedule is not tv.RKHSBeta
+    )
     refused(lambda: schedule(*options), named, str(bad))
 
 
 def test_the_theorem_needs_slack_and_a_target() -> None:
     theorem = tv.TheoremBeta(0.1)
-    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem)), "slack > 0", "slack = 0 and", "slack=0.1")
-    refused(lambda: a_study(policy=tv.TruVaR(beta=theorem, slack=0.1, eta=0.0)), "eta > 0", "eta = 0;")
+    refused(
+        lambda: a_study(policy=tv.TruVaR(beta=theorem)), "slack > 0", "slack = 0 and", "slack=0.1"
+    )
+    refused(
+        lambda: a_study(policy=tv.TruVaR(beta=theorem, slack=0.1, eta=0.0)), "eta > 0", "eta = 0;"
+    )
 
 
 def test_the_information_gain_needs_noise() -> None:
-    refused(lambda: a_study(noise=0.0, policy=tv.TruVaR(beta=tv.RKHSBeta(1.0, 0.1))), "infinite without noise", "> 0")
+    refused(
+        lambda: a_study(noise=0.0, policy=tv.TruVaR(beta=tv.RKHSBeta(1.0, 0.1))),
+        "infinite without noise",
+        "> 0",
+    )
 
 
 def test_a_schedule_of_the_users_own_must_return_a_positive_number() -> None:
-    refused(lambda: a_study(policy=tv.TruVaR(beta=lambda start: -2.0)), "at t = 1 must be > 0", "-2.0", "positive")
+    refused(
+        lambda: a_study(policy=tv.TruVaR(beta=lambda start: -2.0)),
+        "at t = 1 must be > 0",
+        "-2.0",
+        "positive",
+    )
 
 
 def test_an_unknown_policy_is_named() -> None:

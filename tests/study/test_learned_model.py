@@ -1,4 +1,5 @@
-"""Studies from nothing: a design first, no early end on flat data, and answers that rest on measurements."""
+"""Studies from nothing: a design first, no early end on flat data, and answers that rest on
+measurements."""
 
 import warnings
 
@@ -29,11 +30,14 @@ def surrogate(study: tv.Study):
     return study._learner.surrogate
 
 
-# -- the initial design ------------------------------------------------------------------------------------------------
+# -- the initial design
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("goal", [tv.LevelSet(1.0), tv.Maximize()])
-def test_a_study_from_nothing_begins_with_points_spread_over_the_domain(goal: tv.LevelSet | tv.Maximize) -> None:
+def test_a_study_from_nothing_begins_with_points_spread_over_the_domain(
+    goal: tv.LevelSet | tv.Maximize,
+) -> None:
     study = tv.Study(GRID, goal)
     count = surrogate(study).n_initial
     assert count == 5
@@ -72,7 +76,8 @@ def test_the_design_saves_travel() -> None:
     assert length(tv.Cost(base=0.1, travel={"x": 10.0, "y": 10.0})) < 0.8 * length(None)
 
 
-# -- flat data ---------------------------------------------------------------------------------------------------------
+# -- flat data
+# --------------------------------------------------------------------------------------------------
 
 
 def test_equal_values_leave_the_rest_of_the_domain_undecided() -> None:
@@ -109,7 +114,9 @@ def test_a_policy_that_gains_nothing_at_its_proposals_explores_the_whole_box() -
         def score(self, context, candidates):
             return np.zeros((len(candidates.points), candidates.n_levels))
 
-    study = tv.Study(tv.Domain.box(x=(0, 1), y=(0, 1), representers=64), tv.Maximize(), policy=Silent())
+    study = tv.Study(
+        tv.Domain.box(x=(0, 1), y=(0, 1), representers=64), tv.Maximize(), policy=Silent()
+    )
     points = []
     for _ in range(10):
         suggestion = study.ask()
@@ -119,7 +126,8 @@ def test_a_policy_that_gains_nothing_at_its_proposals_explores_the_whole_box() -
     assert [0.5, 0.5] not in points
 
 
-# -- predictions -------------------------------------------------------------------------------------------------------
+# -- predictions
+# --------------------------------------------------------------------------------------------------
 
 
 def test_predictions_average_over_hyperparameters_and_are_wider_than_a_plug_in_fit() -> None:
@@ -130,7 +138,9 @@ def test_predictions_average_over_hyperparameters_and_are_wider_than_a_plug_in_f
             for row in np.random.default_rng(seed).choice(len(GRID), 8, replace=False):
                 study.tell(GRID.point(int(row)), float(SMOOTH[row]))
             result = study.result()
-            coverage[marginalise].append(float((np.abs(SMOOTH - result.mean) <= 2 * result.sd).mean()))
+            coverage[marginalise].append(
+                float((np.abs(SMOOTH - result.mean) <= 2 * result.sd).mean())
+            )
             mean, sd = study.predict(GRID.points)
             np.testing.assert_allclose(mean, result.mean, atol=1e-9)
             np.testing.assert_allclose(sd, result.sd, atol=1e-6)
@@ -165,13 +175,16 @@ def test_a_gross_error_does_not_wreck_the_model() -> None:
     assert observed.value <= SMOOTH.max()
 
 
-# -- the answer --------------------------------------------------------------------------------------------------------
+# -- the answer
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_recommended_point_rests_on_measurements(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    table = tv.Domain.table(pd.DataFrame({"a": rng.lognormal(size=150), "b": rng.random(150)}), ["a", "b"])
+    table = tv.Domain.table(
+        pd.DataFrame({"a": rng.lognormal(size=150), "b": rng.random(150)}), ["a", "b"]
+    )
     truth = rng.lognormal(size=150) * (1 + table.points[:, 1])
     study = tv.Study(table, tv.Maximize(), seed=seed)
     result = measured(study, truth, 20)

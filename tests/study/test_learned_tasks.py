@@ -1,4 +1,5 @@
-"""Studies whose tasks are learned: the first measurements, what is chosen, what is said, and what it saves."""
+"""Studies whose tasks are learned: the first measurements, what is chosen, what is said, and
+what it saves."""
 
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,16 @@ def correlation(study: tv.Study) -> float:
     return float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
 
 
-# -- the first measurements --------------------------------------------------------------------------------------------
+# -- the first measurements
+# --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"kernel": KERNEL}, {"kernel": KERNEL, "mean": 0.0, "noise": 1e-4}])
-def test_the_target_is_measured_first_and_then_the_cheaper_task_at_the_same_points(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": KERNEL}, {"kernel": KERNEL, "mean": 0.0, "noise": 1e-4}]
+)
+def test_the_target_is_measured_first_and_then_the_cheaper_task_at_the_same_points(
+    options: dict[str, Any],
+) -> None:
     study = tv.Study(LINE, tv.Maximize(), tasks=PAIR, **options)
     study.run(measure, steps=3)
     assert study.epsilon == np.inf  # nothing is claimed yet
@@ -66,7 +72,9 @@ def test_a_batch_is_the_same_design() -> None:
 
 
 def test_a_task_that_costs_as_much_as_the_target_is_left_to_the_policy() -> None:
-    study = tv.Study(LINE, tv.Maximize(), tasks=tv.Tasks(names=["yield", "assay", "expensive"], cost=[10, 1, 10]))
+    study = tv.Study(
+        LINE, tv.Maximize(), tasks=tv.Tasks(names=["yield", "assay", "expensive"], cost=[10, 1, 10])
+    )
     study.run(measure, steps=8)
     assert tasks_of(study) == "yyyyaaaa"
 
@@ -97,7 +105,8 @@ def test_a_known_kernel_with_learned_tasks_is_not_finished_before_ten_values() -
     assert study.finished is not None
 
 
-# -- what is learned ---------------------------------------------------------------------------------------------------
+# -- what is learned
+# --------------------------------------------------------------------------------------------------
 
 
 def test_learned_tasks_have_the_units_of_the_user() -> None:
@@ -115,7 +124,9 @@ def test_learned_tasks_have_the_units_of_the_user() -> None:
     assert study.tasks == PAIR  # as it was given
     mean, sd = study.predict_measurement(study.ask())
     assert np.isfinite([mean, sd]).all()
-    known = tv.Study(LINE, tv.Maximize(), kernel=study.kernel, tasks=tasks)  # what was learned can be given
+    known = tv.Study(
+        LINE, tv.Maximize(), kernel=study.kernel, tasks=tasks
+    )  # what was learned can be given
     assert known.learned_tasks == known.tasks == tasks
 
 
@@ -143,7 +154,8 @@ def test_the_unit_of_a_task_changes_nothing(exponent: int) -> None:
         value = hill(one.point)
         plain.tell(one, value)
         scaled.tell(other, value if other.task == "yield" else factor * value)
-    # The first value of a task says nothing about its unit, so that later searches do not start from the same model.
+    # The first value of a task says nothing about its unit, so that later searches do not start
+    # from the same model.
     np.testing.assert_allclose(scaled.result().mean, plain.result().mean, atol=1e-5)
     assert "assay" in set(plain.measurements["task"])
 
@@ -172,7 +184,9 @@ def test_a_known_covariance_stays_as_it_is_with_a_learned_kernel() -> None:
 
 
 def test_a_given_mean_is_that_of_the_target_and_given_noise_is_used() -> None:
-    study = tv.Study(LINE, tv.Maximize(), mean=0.25, tasks=tv.Tasks(names=NAMES, cost=[10, 1], noise=[1e-4, 0.5]))
+    study = tv.Study(
+        LINE, tv.Maximize(), mean=0.25, tasks=tv.Tasks(names=NAMES, cost=[10, 1], noise=[1e-4, 0.5])
+    )
     study.run(measure, steps=10)
     tasks = study.learned_tasks
     assert tasks is not None
@@ -184,7 +198,10 @@ def test_a_given_mean_is_that_of_the_target_and_given_noise_is_used() -> None:
 
 def test_a_mean_function_describes_the_target_alone() -> None:
     study = tv.Study(LINE, tv.Maximize(), mean=lambda x: 100 + 50 * x[:, 0], tasks=PAIR)
-    study.run(lambda point, task: measure(point, task) + (100 + 50 * point["x"]) * (task == "yield"), steps=14)
+    study.run(
+        lambda point, task: measure(point, task) + (100 + 50 * point["x"]) * (task == "yield"),
+        steps=14,
+    )
     mean, _ = study.predict(LINE.points)
     assert np.abs(mean - 100 - 50 * LINE.points[:, 0]).max() < 4
     assert correlation(study) > 0.8
@@ -192,7 +209,10 @@ def test_a_mean_function_describes_the_target_alone() -> None:
 
 def test_logarithms_of_every_task_are_modelled_if_asked() -> None:
     study = tv.Study(LINE, tv.Maximize(), transform="log", tasks=PAIR)
-    study.run(lambda point, task: float(np.exp(3 * hill(point))) * (1 if task == "yield" else 1e-3), steps=14)
+    study.run(
+        lambda point, task: float(np.exp(3 * hill(point))) * (1 if task == "yield" else 1e-3),
+        steps=14,
+    )
     assert study.transform.log
     assert study.transform.power == 1.0
     assert correlation(study) > 0.9
@@ -232,7 +252,8 @@ def test_a_model_of_the_target_can_be_fitted_to_a_table_first() -> None:
     assert correlation(study) > 0.9
 
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
+# -- choosing
+# --------------------------------------------------------------------------------------------------
 
 
 def test_noise_levels_are_a_choice_beside_the_task() -> None:
@@ -261,7 +282,11 @@ def test_noise_levels_are_a_choice_beside_the_task() -> None:
 
 def test_free_noise_levels_need_tasks_with_a_cost() -> None:
     levels = tv.NoiseLevels([1e-4, 0.05], [3.0, 0.0])
-    refused(lambda: tv.Study(LINE, tv.Maximize(), noise=levels, tasks=tv.Tasks(names=NAMES)), "more than 0", "base")
+    refused(
+        lambda: tv.Study(LINE, tv.Maximize(), noise=levels, tasks=tv.Tasks(names=NAMES)),
+        "more than 0",
+        "base",
+    )
 
 
 @pytest.mark.parametrize("name", sorted(policy_classes()))
@@ -284,23 +309,30 @@ def test_every_policy_chooses_with_learned_tasks(name: str) -> None:
 @pytest.mark.parametrize("policy", ["truvar", "auto"])
 def test_engines_choose_alike(policy: str) -> None:
     studies = [
-        tv.Study(SQUARE, tv.LevelSet(0.4), tasks=PAIR, policy=policy, engine=engine) for engine in ("dense", "lazy")
+        tv.Study(SQUARE, tv.LevelSet(0.4), tasks=PAIR, policy=policy, engine=engine)
+        for engine in ("dense", "lazy")
     ]
     for _ in range(14):
         suggestions = [study.ask() for study in studies]
-        assert (suggestions[0].point, suggestions[0].task) == (suggestions[1].point, suggestions[1].task)
+        assert (suggestions[0].point, suggestions[0].task) == (
+            suggestions[1].point,
+            suggestions[1].task,
+        )
         for study, suggestion in zip(studies, suggestions, strict=True):
             study.tell(suggestion, measure(suggestion.point, suggestion.task))
 
 
 def test_a_box_has_learned_tasks_too() -> None:
-    study = tv.Study(tv.Domain.box(x=(0.0, 1.0), representers=30), tv.Maximize(), tasks=PAIR, policy="truvar")
+    study = tv.Study(
+        tv.Domain.box(x=(0.0, 1.0), representers=30), tv.Maximize(), tasks=PAIR, policy="truvar"
+    )
     result = study.run(measure, budget=70)
     assert abs(result.best.point["x"] - np.pi / 12) < 0.05
     assert "assay" in set(study.measurements["task"])
 
 
-# -- storing and reporting ---------------------------------------------------------------------------------------------
+# -- storing and reporting
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_stored_study_goes_on_with_the_same_model(tmp_path: Path) -> None:
@@ -329,13 +361,15 @@ def test_status_and_report_say_what_was_learned() -> None:
     assert data[1]["mean"] == study.learned_tasks.mean[1]
 
 
-# -- what it saves -----------------------------------------------------------------------------------------------------
+# -- what it saves
+# --------------------------------------------------------------------------------------------------
 
 
 def error_after(budget: float, related: float | None, seed: int) -> tuple[float, tv.Study]:
     """Return 1 - F1 of a level set after a budget; without tasks if `related` is None.
 
-    The functions have about 15 length-scales of extent, so that four measurements tell little by themselves.
+    The functions have about 15 length-scales of extent, so that four measurements tell little by
+    themselves.
     """
     domain = tv.Domain.grid(x=np.linspace(0, 1, 61))
     lower = np.linalg.cholesky(Matern(0.06, nu=2.5)(domain.points) + 1e-9 * np.eye(61))

@@ -13,7 +13,9 @@ from truvar.study.lookahead import QUANTILES, Lookahead
 
 def a_study(goal: tv.LevelSet | tv.Maximize, **given) -> tv.Study:
     domain = tv.Domain.grid(x=np.linspace(0, 6, 40), y=np.linspace(0, 1, 5))
-    return tv.Study(domain, goal, **({"kernel": RBF([0.8, 0.7]), "mean": 0.0, "noise": 0.05} | given))
+    return tv.Study(
+        domain, goal, **({"kernel": RBF([0.8, 0.7]), "mean": 0.0, "noise": 0.05} | given)
+    )
 
 
 def begin(study: tv.Study, steps: int = 6) -> tv.Suggestion:
@@ -23,8 +25,12 @@ def begin(study: tv.Study, steps: int = 6) -> tv.Suggestion:
     return study.ask()
 
 
-@pytest.mark.parametrize("goal", [tv.LevelSet(0.5), tv.Maximize(), tv.Minimize(), tv.LevelSet(fraction_of_max=0.8)])
-def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_the_value(goal) -> None:
+@pytest.mark.parametrize(
+    "goal", [tv.LevelSet(0.5), tv.Maximize(), tv.Minimize(), tv.LevelSet(fraction_of_max=0.8)]
+)
+def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_the_value(
+    goal,
+) -> None:
     study = a_study(goal)
     suggestion = begin(study)
     ahead = study.lookahead(suggestion)
@@ -33,14 +39,19 @@ def test_the_share_of_variance_it_removes_is_what_telling_it_removes_whatever_th
         told = deepcopy(study)
         told.tell(suggestion, y)
         undecided_before = before.potential
-        left = (told.result().sd[undecided_before] ** 2).sum() / (before.sd[undecided_before] ** 2).sum()
+        left = (told.result().sd[undecided_before] ** 2).sum() / (
+            before.sd[undecided_before] ** 2
+        ).sum()
         assert ahead.variance_reduction == pytest.approx(1 - left)
         assert ahead.undecided == undecided_before.sum()
 
 
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.5), tv.Maximize()])
-def test_the_number_it_is_expected_to_decide_is_the_mean_over_the_values_it_could_give(goal) -> None:
-    """400 values: the mean of counts below 60 is within 4 standard errors but once in 15,000 seeds; the 16 values of
+def test_the_number_it_is_expected_to_decide_is_the_mean_over_the_values_it_could_give(
+    goal,
+) -> None:
+    """400 values: the mean of counts below 60 is within 4 standard errors but once in 15,000 seeds;
+    the 16 values of
     the lookahead itself add less than one point."""
     study = a_study(goal)
     suggestion = begin(study)
@@ -65,7 +76,9 @@ def test_pending_measurements_are_left_aside() -> None:
     assert study.lookahead(first.id) == alone
 
 
-def test_without_a_model_there_is_no_lookahead_and_without_noise_a_known_point_tells_nothing() -> None:
+def test_without_a_model_there_is_no_lookahead_and_without_noise_a_known_point_tells_nothing() -> (
+    None
+):
     learning = a_study(tv.LevelSet(0.5), kernel=None, mean=None, noise=None)
     assert learning.lookahead(learning.ask()) is None
     exact = a_study(tv.LevelSet(0.5), noise=0.0)
@@ -76,13 +89,19 @@ def test_without_a_model_there_is_no_lookahead_and_without_noise_a_known_point_t
 
 def test_in_a_box_between_its_points_it_holds_too() -> None:
     study = tv.Study(
-        tv.Domain.box(x=(0, 6), y=(0, 1), representers=60), tv.Maximize(), kernel=RBF([1, 1]), mean=0.0, noise=0.01
+        tv.Domain.box(x=(0, 6), y=(0, 1), representers=60),
+        tv.Maximize(),
+        kernel=RBF([1, 1]),
+        mean=0.0,
+        noise=0.01,
     )
     suggestion = begin(study, 4)
     ahead = study.lookahead(suggestion)
     before = study.result()
     study.tell(suggestion, 0.4)
-    left = (study.result().sd[before.potential] ** 2).sum() / (before.sd[before.potential] ** 2).sum()
+    left = (study.result().sd[before.potential] ** 2).sum() / (
+        before.sd[before.potential] ** 2
+    ).sum()
     assert ahead.variance_reduction == pytest.approx(1 - left)
 
 

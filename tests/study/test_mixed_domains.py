@@ -1,4 +1,5 @@
-"""Studies of mixed domains: valid suggestions, replay, the user's values everywhere, and answers on a log scale."""
+"""Studies of mixed domains: valid suggestions, replay, the user's values everywhere, and answers
+on a log scale."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def mixed_box(representers: int = 120):
 
 
 def response(point):
-    """A function of the user's values with its highest value, 0, at lr 10^-3.3, depth 7, saga, shrink, 32, x 0.3."""
+    """A function of the user's values with its highest value, 0, at lr 10^-3.3, depth 7, saga,
+    shrink, 32, x 0.3."""
     return (
         -((np.log10(point["lr"]) + 3.3) ** 2)
         - 0.05 * (point["depth"] - 7) ** 2
@@ -140,14 +142,18 @@ def test_a_csv_file_and_words_have_the_values_of_the_user():
     text = study.measurements.to_csv(index=False)
     other = tv.Study(mixed_box(), tv.Maximize())
     tell_all(other, parse_csv(text, other))
-    assert [r.point for r in other.measurement_records()] == [r.point for r in study.measurement_records()]
+    assert [r.point for r in other.measurement_records()] == [
+        r.point for r in study.measurement_records()
+    ]
     with pytest.raises(tv.TruvarError, match="unknown value 'sage'; did you mean 'sag'"):
         tell_all(study, parse_csv(text.replace("saga", "sage"), other))
 
 
 def test_a_search_tries_every_combination():
     domain = mixed_box()
-    target = domain.array({"lr": 3e-3, "depth": 11, "solver": "sag", "shrink": True, "batch": 16, "x": 0.9})
+    target = domain.array(
+        {"lr": 3e-3, "depth": 11, "solver": "sag", "shrink": True, "batch": 16, "x": 0.9}
+    )
 
     def score(points):
         difference = (points - target) / domain.extent
@@ -168,7 +174,10 @@ def test_studies_of_categories_take_tasks_and_stores(tasks, tmp_path):
     study = tv.Study(domain, tv.LevelSet(0.5), tasks=tasks, store=store, name="mixed")
     for _ in range(12):
         suggestion = study.ask()
-        study.tell(suggestion, suggestion.point["x"] + {"a": 0.0, "b": 0.3, "c": -0.3}[suggestion.point["kind"]])
+        study.tell(
+            suggestion,
+            suggestion.point["x"] + {"a": 0.0, "b": 0.3, "c": -0.3}[suggestion.point["kind"]],
+        )
     again = tv.load(store, "mixed")
     assert again.result().mean.tolist() == study.result().mean.tolist()
     assert again.gains().tolist() == study.gains().tolist()
@@ -190,7 +199,9 @@ def test_figures_and_reports_have_the_values_of_the_user(domain):
         study.tell(domain.point(row), float(row))
     study.ask()
     texts = [
-        text.get_text() for axes in study.plot().axes for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]
+        text.get_text()
+        for axes in study.plot().axes
+        for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]
     ]
     assert "0.001" in texts
     if "kind" in domain.columns:

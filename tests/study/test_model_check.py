@@ -26,11 +26,20 @@ def draw(kernel: Kernel, seed: int) -> np.ndarray:
     return np.linalg.cholesky(covariance) @ np.random.default_rng(seed).standard_normal(len(GRID))
 
 
-def measured(truth: float, model: float, t: int = 40, *, scale: float = 1.0, **settings: object) -> tv.Study:
-    """Return a study of a draw from scale^2 RBF(truth) by RBF(model), measured t times at random points."""
+def measured(
+    truth: float, model: float, t: int = 40, *, scale: float = 1.0, **settings: object
+) -> tv.Study:
+    """Return a study of a draw from scale^2 RBF(truth) by RBF(model), measured t times at random
+    points."""
     f = scale * draw(RBF(truth), seed=1)
     rng = np.random.default_rng(2)
-    given = {"policy": THEOREM, "goal": tv.LevelSet(0.5), "name": "<field>", "mean": 0.0, **settings}
+    given = {
+        "policy": THEOREM,
+        "goal": tv.LevelSet(0.5),
+        "name": "<field>",
+        "mean": 0.0,
+        **settings,
+    }
     study = tv.Study(GRID, given.pop("goal"), kernel=RBF(model), noise=NOISE, **given)
     for index in rng.integers(len(GRID), size=t):
         study.tell(GRID.point(int(index)), float(f[index] + np.sqrt(NOISE) * rng.standard_normal()))
@@ -50,25 +59,34 @@ def test_the_certificate_of_a_right_model_stays_as_it_is() -> None:
     assert result.certificate.bounds_statement.startswith("With probability at least 0.9, ")
 
 
-def test_the_certificate_of_a_contradicted_kernel_says_so_and_gives_no_probability(contradicted: tv.Study) -> None:
+def test_the_certificate_of_a_contradicted_kernel_says_so_and_gives_no_probability(
+    contradicted: tv.Study,
+) -> None:
     result = contradicted.result()
     check = result.model_check
     certificate = result.certificate
     assert not check.ok
     assert check.failure == "overconfident"
-    assert certificate.statement.startswith(f"{PREFIX}{check.finding}. With 95 % probability, given the model")
+    assert certificate.statement.startswith(
+        f"{PREFIX}{check.finding}. With 95 % probability, given the model"
+    )
     assert certificate.bounds_statement.startswith("If the confidence bounds hold, f is ")
     assert certificate.regime == "heuristic"
     assert certificate.delta is None
     assert certificate.epoch_ends_by is None
-    assert certificate.because.startswith("the measurements contradict the model, so that no probability can be given")
+    assert certificate.because.startswith(
+        "the measurements contradict the model, so that no probability can be given"
+    )
 
 
 def test_a_model_that_is_too_cautious_is_a_caveat() -> None:
     result = measured(truth=0.6, model=0.2, scale=0.3).result()
     assert result.model_check.failure == "cautious"
     assert result.certificate.regime == "theorem"
-    assert any("check of the model failed: the squared errors" in caveat for caveat in result.certificate.caveats)
+    assert any(
+        "check of the model failed: the squared errors" in caveat
+        for caveat in result.certificate.caveats
+    )
 
 
 def test_a_learned_model_keeps_its_regime_and_says_that_a_value_is_wrong() -> None:
@@ -89,7 +107,9 @@ def test_a_bounded_norm_is_contradicted_by_a_larger_misfit_only(norm: float, reg
     contradicted = certificate.statement.startswith(PREFIX)
     assert contradicted == (norm == 3.0)
     assert (certificate.regime == "heuristic") == contradicted
-    assert any("check of the model failed" in caveat for caveat in certificate.caveats) != contradicted
+    assert (
+        any("check of the model failed" in caveat for caveat in certificate.caveats) != contradicted
+    )
 
 
 def test_before_the_first_fit_there_is_nothing_to_check() -> None:
@@ -123,7 +143,8 @@ def test_replicates_are_left_out_one_by_one() -> None:
     assert check.means[4] == pytest.approx(expected)
 
 
-# -- where it is shown -------------------------------------------------------------------------------------------------
+# -- where it is shown
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_status_repeats_a_failed_check(contradicted: tv.Study) -> None:
@@ -131,7 +152,11 @@ def test_the_status_repeats_a_failed_check(contradicted: tv.Study) -> None:
     text = " ".join(status_text(contradicted, TerminalStyle(width=100)).split())
     assert f"model check failed: {check.message}" in text
     shown = json.loads(to_json(summary(contradicted)))["result"]["model_check"]
-    assert (shown["ok"], shown["message"], shown["coverage"]) == (False, check.message, check.coverage)
+    assert (shown["ok"], shown["message"], shown["coverage"]) == (
+        False,
+        check.message,
+        check.coverage,
+    )
     right = measured(truth=0.2, model=0.2)
     assert "model check" not in status_text(right, TerminalStyle(width=100))
 
@@ -149,7 +174,9 @@ def test_the_report_shows_the_check_and_its_figure(contradicted: tv.Study) -> No
     assert "each measurement against what the others predict" not in few
 
 
-def test_the_figure_names_the_measurements_that_contradict_the_model(contradicted: tv.Study) -> None:
+def test_the_figure_names_the_measurements_that_contradict_the_model(
+    contradicted: tv.Study,
+) -> None:
     figure = contradicted.plot_model_check()
     ax = figure.axes[0]
     check = contradicted.result().model_check
@@ -163,7 +190,9 @@ def test_the_figure_names_the_measurements_that_contradict_the_model(contradicte
     assert check.values.max() < high
 
 
-def test_the_figure_of_a_transformed_model_says_so_or_is_transformed_back(contradicted: tv.Study) -> None:
+def test_the_figure_of_a_transformed_model_says_so_or_is_transformed_back(
+    contradicted: tv.Study,
+) -> None:
     from truvar.report import style
     from truvar.report.plot_diagnostics import draw_model_check
 
@@ -180,12 +209,15 @@ def test_the_figure_of_a_transformed_model_says_so_or_is_transformed_back(contra
 
 @pytest.mark.slow
 def test_right_models_seldom_fail_where_a_policy_chooses_the_points() -> None:
-    """At most 3 % fail; with 400 runs of a check of level 2 % the share exceeds 4.5 % with a probability of 0.1 %."""
+    """At most 3 % fail; with 400 runs of a check of level 2 % the share exceeds 4.5 % with a
+    probability of 0.1 %."""
     failed = 0
     for seed in range(400):
         f = draw(RBF(0.2), seed)
         noise = np.random.default_rng([seed, 1])
-        study = tv.Study(GRID, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=NOISE, policy="truvar")
+        study = tv.Study(
+            GRID, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=NOISE, policy="truvar"
+        )
         for _ in range(25):
             s = study.ask()
             study.tell(s, float(f[s.index] + 0.1 * noise.standard_normal()))

@@ -1,4 +1,5 @@
-"""A study keeps what its domain was made of: index and other columns, geometry, coordinates; and it can be copied."""
+"""A study keeps what its domain was made of: index and other columns, geometry, coordinates; and
+it can be copied."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ import truvar as tv
 from truvar.exceptions import SerializationError
 
 
-def study_on(domain: tv.Domain, goal: tv.Goal | None = None, steps: int = 4, **how: object) -> tv.Study:
+def study_on(
+    domain: tv.Domain, goal: tv.Goal | None = None, steps: int = 4, **how: object
+) -> tv.Study:
     goal = tv.LevelSet(0.5) if goal is None else goal
     study = tv.Study(domain, goal, kernel=RBF(1.0), mean=0.0, **{"noise": 0.01, **how})  # type: ignore[arg-type]
     study.run(lambda point: float(np.sin(sum(point.values()))), steps=steps)
@@ -35,7 +38,8 @@ def stations() -> pd.DataFrame:
     )
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -64,7 +68,8 @@ def test_the_column_that_names_the_rows_is_the_index_of_the_table() -> None:
     assert frame.reset_index()["station"].tolist() == ["N", "E", "S", "W"]
 
 
-# -- GeoPandas ---------------------------------------------------------------------------------------------------------
+# -- GeoPandas
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32631", "EPSG:4326", None])
@@ -72,7 +77,9 @@ def test_the_column_that_names_the_rows_is_the_index_of_the_table() -> None:
 def test_a_stored_study_keeps_points_and_coordinate_system(crs: str | None) -> None:
     geopandas = pytest.importorskip("geopandas")
     points = geopandas.points_from_xy([0.0, 1.0, 2.0], [5.0, 6.0, 8.0], [1.0, 2.0, 4.0], crs=crs)
-    table = geopandas.GeoDataFrame({"name": ["a", "b", "c"]}, geometry=points, index=[3, 5, 7]).rename_geometry("at")
+    table = geopandas.GeoDataFrame(
+        {"name": ["a", "b", "c"]}, geometry=points, index=[3, 5, 7]
+    ).rename_geometry("at")
     study = study_on(tv.Domain.table(table, constraints=np.array([True, True, False])))
     found = tv.Study.from_json(study.to_json()).result().to_geopandas()
     assert found.crs == table.crs
@@ -83,7 +90,8 @@ def test_a_stored_study_keeps_points_and_coordinate_system(crs: str | None) -> N
     assert found.geometry.has_z.all()
 
 
-# -- xarray ------------------------------------------------------------------------------------------------------------
+# -- xarray
+# --------------------------------------------------------------------------------------------------
 
 
 def sea(missing: bool = False) -> object:
@@ -115,7 +123,9 @@ def test_a_stored_study_keeps_dimensions_coordinates_and_attributes(missing: boo
     assert dict(dataset.sizes) == {"north": 4, "east": 3}
     assert dataset["mean"].dims == ("north", "east")
     for name in ("north", "east", "zone", "surveyed", "lat"):
-        assert dataset.coords[name].identical(data.coords[name]) or dataset.coords[name].equals(data.coords[name])
+        assert dataset.coords[name].identical(data.coords[name]) or dataset.coords[name].equals(
+            data.coords[name]
+        )
         assert dataset.coords[name].attrs == data.coords[name].attrs
     np.testing.assert_array_equal(dataset["depth"], data)
     np.testing.assert_array_equal(np.isnan(dataset["mean"]), np.isnan(data))
@@ -135,10 +145,13 @@ def test_a_grid_with_values_is_a_grid_in_a_stored_study() -> None:
     assert index is None
 
 
-# -- copies ------------------------------------------------------------------------------------------------------------
+# -- copies
+# --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+@pytest.mark.parametrize(
+    "make_copy", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]
+)
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.5), tv.Maximize()])
 def test_copies_say_the_same_and_go_on_by_themselves(make_copy, goal: tv.Goal) -> None:  # type: ignore[no-untyped-def]
     study = study_on(tv.Domain.table(stations(), columns=["x"]), goal)
@@ -162,8 +175,12 @@ def test_copies_say_the_same_and_go_on_by_themselves(make_copy, goal: tv.Goal) -
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, pickle.dumps])
 def test_a_stored_study_says_how_to_open_or_copy_it(make_copy, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
-    study = tv.Study(tv.Domain.grid(x=[0, 1]), tv.Maximize(), store=f"sqlite:///{tmp_path}/a.db", name="lake")
-    with pytest.raises(SerializationError, match=r"truvar.load\(store, 'lake'\), or copy it to memory"):
+    study = tv.Study(
+        tv.Domain.grid(x=[0, 1]), tv.Maximize(), store=f"sqlite:///{tmp_path}/a.db", name="lake"
+    )
+    with pytest.raises(
+        SerializationError, match=r"truvar.load\(store, 'lake'\), or copy it to memory"
+    ):
         make_copy(study)
     assert tv.Study.from_json(study.to_json()).domain.shape == (2,)
     assert pickle.loads(pickle.dumps(study.result())).steps == 0

@@ -1,4 +1,5 @@
-"""Gross errors among the measurements are named, in Python, at the command line, in reports and over HTTP."""
+"""Gross errors among the measurements are named, in Python, at the command line, in reports and
+over HTTP."""
 
 from __future__ import annotations
 
@@ -80,7 +81,9 @@ def test_correcting_or_withdrawing_the_measurement_ends_the_warning(study: tv.St
     assert study.result().outliers == ()
 
 
-def test_the_warning_disappears_when_further_values_support_the_measurement(study: tv.Study) -> None:
+def test_the_warning_disappears_when_further_values_support_the_measurement(
+    study: tv.Study,
+) -> None:
     for index in (11, 13, 14):
         study.tell(DOMAIN.point(index), 0.9 * TYPING_ERROR)
     assert study.result().outliers == ()
@@ -106,7 +109,9 @@ def test_status_report_and_figures_show_it(study: tv.Study) -> None:
     page = render_html_report(study)
     assert "Measurement 9 (value 10000 at x 0.3)" in page
     assert "10000 (left out)" in page
-    assert np.nanmax(PlotData.from_study(study).values) < 2  # the wrong value does not stretch the axes
+    assert (
+        np.nanmax(PlotData.from_study(study).values) < 2
+    )  # the wrong value does not stretch the axes
     assert study.result().best_observed.value < 2
 
 
@@ -116,7 +121,11 @@ def test_the_command_line_names_it_instead_of_an_unexpected_value(
     monkeypatch.chdir(tmp_path)
     Path("peak.toml").write_text(PROBLEM)
     assert main(["new", "peak.toml"]) == 0
-    words = [word for index in range(0, 40, 5) for word in (f"x={index / 40}", str(measure({"x": index / 40})))]
+    words = [
+        word
+        for index in range(0, 40, 5)
+        for word in (f"x={index / 40}", str(measure({"x": index / 40})))
+    ]
     assert main(["tell", *words]) == 0
     assert capsys.readouterr().err == ""
     assert main(["tell", "x=0.3", "10000"]) == 0
@@ -133,14 +142,18 @@ def test_the_command_line_names_it_instead_of_an_unexpected_value(
     assert (corrected["warnings"], corrected["result"]["outliers"]) == ([], [])
 
 
-def test_a_study_on_a_server_warns_and_answers_alike(served: Any, request: pytest.FixtureRequest) -> None:
+def test_a_study_on_a_server_warns_and_answers_alike(
+    served: Any, request: pytest.FixtureRequest
+) -> None:
     api, _ = served
     remote = Server(api.url).create(PROBLEM, request.node.name)
     with pytest.warns(OutlierWarning, match=r"measurement 9 .*correct\(9, VALUE\)") as caught:
         tell_with_an_error(remote)
     assert caught[0].filename == __file__
     assert remote.result().outliers == (WRONG,)
-    assert "correct or withdraw it" in api.get(f"/studies/{request.node.name}/status")["warnings"][0]
+    assert (
+        "correct or withdraw it" in api.get(f"/studies/{request.node.name}/status")["warnings"][0]
+    )
     remote.withdraw(WRONG)
     assert remote.result().outliers == ()
 
@@ -148,21 +161,26 @@ def test_a_study_on_a_server_warns_and_answers_alike(served: Any, request: pytes
 def test_the_messages_of_a_receipt_are_not_issued() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
     with no_warnings():
-        receipts = [study.execute(Tell(DOMAIN.point(index), measure(DOMAIN.point(index)))) for index in range(0, 40, 5)]
+        receipts = [
+            study.execute(Tell(DOMAIN.point(index), measure(DOMAIN.point(index))))
+            for index in range(0, 40, 5)
+        ]
         wrong = study.execute(Tell(DOMAIN.point(12), TYPING_ERROR))
     assert all(not receipt.warnings for receipt in receipts)
     assert wrong.ids == (WRONG,)
     assert list(wrong.warnings) == [WRONG]
 
 
-# -- a value that its neighbours contradict ----------------------------------------------------------------------------
+# -- a value that its neighbours contradict
+# ----------------------------------------------------------------------------
 
 NEIGHBOUR = 20  # position of the measurement that is wrong by a few units only
 OFF = 3.0
 
 
 def tell_with_a_contradiction(study: Any) -> None:
-    """Tell a value at every second point, one of them wrong by less than twice the range of the others."""
+    """Tell a value at every second point, one of them wrong by less than twice the range of the
+    others."""
     for position, index in enumerate(range(0, 41, 2)):
         error = OFF * (index == NEIGHBOUR) + 0.01 * (-1) ** position
         study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + error)
@@ -173,7 +191,9 @@ CONTRADICTED = NEIGHBOUR // 2 + 1  # id of the wrong measurement
 
 def test_a_value_that_its_neighbours_contradict_is_named_and_left_out() -> None:
     study = tv.Study(DOMAIN, tv.Maximize())
-    with pytest.warns(OutlierWarning, match=rf"measurement {CONTRADICTED} .* measure there again") as caught:
+    with pytest.warns(
+        OutlierWarning, match=rf"measurement {CONTRADICTED} .* measure there again"
+    ) as caught:
         tell_with_a_contradiction(study)
     messages = [str(each.message) for each in caught if each.category is OutlierWarning]
     assert len([message for message in messages if "leaves it out" in message]) == 1
@@ -185,7 +205,9 @@ def test_a_value_that_its_neighbours_contradict_is_named_and_left_out() -> None:
     truth = np.array([measure(DOMAIN.point(index)) for index in range(41)])
     assert np.abs(result.mean - truth).max() < 0.1
     with interface("cli"):
-        assert f"truvar withdraw {CONTRADICTED}" in " ".join(status_text(study, TerminalStyle(width=200)).split())
+        assert f"truvar withdraw {CONTRADICTED}" in " ".join(
+            status_text(study, TerminalStyle(width=200)).split()
+        )
     assert "(left out)" in render_html_report(study)
 
 
@@ -225,7 +247,8 @@ def test_the_command_line_and_a_server_name_a_contradicted_value(
     assert line.startswith(f"truvar: measurement {CONTRADICTED} ")
 
 
-# -- values that were told as exact ------------------------------------------------------------------------------------
+# -- values that were told as exact
+# ------------------------------------------------------------------------------------
 
 
 def test_a_value_told_as_exact_is_never_left_out() -> None:
@@ -258,18 +281,25 @@ def test_draws_of_a_study_without_noise_leave_out_no_value(goal: tv.Goal) -> Non
     study = tv.Study(DOMAIN, goal, noise=0.0, kernel=tv.Learned("matern12"))
     with ignored_outliers():
         for index in range(0, 41, 2):
-            study.tell(DOMAIN.point(index), measure(DOMAIN.point(index)) + OFF * (index == NEIGHBOUR))
+            study.tell(
+                DOMAIN.point(index), measure(DOMAIN.point(index)) + OFF * (index == NEIGHBOUR)
+            )
     members = study.result().source.posterior.members
     assert {len(member.points) for member in members} == {21}
 
 
-# -- what can be the answer --------------------------------------------------------------------------------------------
+# -- what can be the answer
+# --------------------------------------------------------------------------------------------
 
 BOX = tv.Domain.box(x=(0, 1))
 
 
-@pytest.mark.parametrize(("policy", "domain"), [("ei", DOMAIN), ("pi", DOMAIN), ("mes", DOMAIN), ("auto", BOX)])
-def test_a_policy_does_not_compare_with_a_value_that_the_model_leaves_out(policy: str, domain: tv.Domain) -> None:
+@pytest.mark.parametrize(
+    ("policy", "domain"), [("ei", DOMAIN), ("pi", DOMAIN), ("mes", DOMAIN), ("auto", BOX)]
+)
+def test_a_policy_does_not_compare_with_a_value_that_the_model_leaves_out(
+    policy: str, domain: tv.Domain
+) -> None:
     study = tv.Study(domain, tv.Maximize(), policy=policy)
     with ignored_outliers():
         tell_with_an_error(study)

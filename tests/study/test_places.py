@@ -1,4 +1,5 @@
-"""Places that are excluded or fail: they are not suggested, and what is said of them is kept and replayed."""
+"""Places that are excluded or fail: they are not suggested, and what is said of them is kept and
+replayed."""
 
 import warnings
 
@@ -11,7 +12,12 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import truvar as tv
 from truvar.algorithm.selection import policy_context
 from truvar.domain.constraints import PolygonConstraint
-from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MeasurementFailedError, UnknownSuggestionError
+from truvar.exceptions import (
+    InvalidArgumentError,
+    InvalidDomainError,
+    MeasurementFailedError,
+    UnknownSuggestionError,
+)
 
 SIDE = np.linspace(0, 1, 12)
 GRID = tv.Domain.grid(x=SIDE, y=SIDE)
@@ -30,9 +36,12 @@ def a_study(goal: object = None, domain: tv.Domain = GRID, **options: object) ->
 
 @pytest.mark.parametrize(
     ("goal", "policy"),
-    [(tv.LevelSet(0.3), name) for name in LEVEL_SET_POLICIES] + [(tv.Maximize(), name) for name in OPTIMUM_POLICIES],
+    [(tv.LevelSet(0.3), name) for name in LEVEL_SET_POLICIES]
+    + [(tv.Maximize(), name) for name in OPTIMUM_POLICIES],
 )
-def test_no_policy_suggests_an_excluded_or_failed_place_and_resumed_equals_uninterrupted(goal, policy):
+def test_no_policy_suggests_an_excluded_or_failed_place_and_resumed_equals_uninterrupted(
+    goal, policy
+):
     study = a_study(goal, policy=policy)
     study.exclude({"x": (0.4, 0.6)}, reason="strip")
     failed = set()
@@ -186,7 +195,9 @@ def test_failures_of_a_region_are_learned_and_forgotten_when_it_is_allowed():
 
 def test_an_optimum_is_looked_for_among_the_places_that_are_allowed():
     domain = tv.Domain.grid(x=np.linspace(0, 1, 21))
-    study = tv.Study(domain, tv.Maximize(), kernel=Matern(0.3), mean=0.0, noise=1e-6, policy="truvar")
+    study = tv.Study(
+        domain, tv.Maximize(), kernel=Matern(0.3), mean=0.0, noise=1e-6, policy="truvar"
+    )
     for x in (0.1, 0.5, 0.9):
         study.tell({"x": x}, x)  # the best is at the right
     study.exclude("x > 0.86", reason="breaks the sample")
@@ -224,7 +235,10 @@ def test_a_point_of_a_box_takes_its_surroundings_with_it():
     study.fail(first, "rock")
     for _ in range(3):
         suggestion = study.ask()
-        distance = max(abs(suggestion.point["x"] - first.point["x"]) / 2, abs(suggestion.point["y"] - first.point["y"]))
+        distance = max(
+            abs(suggestion.point["x"] - first.point["x"]) / 2,
+            abs(suggestion.point["y"] - first.point["y"]),
+        )
         assert distance > 0.01
         study.tell(suggestion, wave(suggestion.point))
     with pytest.raises(InvalidArgumentError, match="expected a condition such as"):
@@ -241,7 +255,12 @@ def test_with_tasks_and_levels_a_place_is_excluded_for_all_of_them():
     )
     study.exclude("x > 0.5")
     assert {s.point["x"] <= 0.5 for s in study.ask(4)} == {True}
-    tasks = tv.Tasks(names=["target", "cheap"], covariance=[[1.0, 0.8], [0.8, 1.0]], cost=[4, 1], noise=[1e-4, 1e-4])
+    tasks = tv.Tasks(
+        names=["target", "cheap"],
+        covariance=[[1.0, 0.8], [0.8, 1.0]],
+        cost=[4, 1],
+        noise=[1e-4, 1e-4],
+    )
     study = tv.Study(GRID, tv.LevelSet(0.3), kernel=Matern(0.3), mean=0.0, tasks=tasks)
     study.exclude("x > 0.5")
     assert {s.point["x"] <= 0.5 for s in study.ask(4)} == {True}
@@ -259,7 +278,8 @@ def test_others_see_exclusions_in_a_store(tmp_path):
     assert tv.studies(url)["spent"].tolist() == [1.0]
 
 
-# -- runs --------------------------------------------------------------------------------------------------------------
+# -- runs
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_records_exceptions_and_missing_values_and_goes_on():
@@ -277,7 +297,11 @@ def test_a_run_records_exceptions_and_missing_values_and_goes_on():
     with pytest.warns(RuntimeWarning, match="the run continues elsewhere"):
         result = study.run(measure, steps=6)
     reasons = [failure.reason for failure in study.failures]
-    assert reasons == ["RuntimeError: probe lost", "the function returned nan", "the function returned None"]
+    assert reasons == [
+        "RuntimeError: probe lost",
+        "the function returned nan",
+        "the function returned None",
+    ]
     assert result.reason == "step limit (6) reached (3 measurements failed)"
     assert result.steps == 6
     assert result.spent == 9.0
@@ -317,7 +341,9 @@ def test_a_function_that_never_works_ends_the_run_with_its_error():
     study = a_study()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(MeasurementFailedError, match="5 measurements in a row failed") as caught:
+        with pytest.raises(
+            MeasurementFailedError, match="5 measurements in a row failed"
+        ) as caught:
             study.run(broken, steps=20)
     assert isinstance(caught.value.__cause__, KeyError)
     assert study.pending == []
@@ -346,9 +372,12 @@ def test_what_a_run_does_not_measure_may_be_suggested_again():
     assert result.n_excluded == 0
 
 
-# -- categories --------------------------------------------------------------------------------------------------------
+# -- categories
+# --------------------------------------------------------------------------------------------------
 
-SOLVERS = tv.Domain.box(lr=tv.Log(1e-5, 1e-1), solver=["lbfgs", "saga", "sag"], shrink=tv.Boolean(), representers=200)
+SOLVERS = tv.Domain.box(
+    lr=tv.Log(1e-5, 1e-1), solver=["lbfgs", "saga", "sag"], shrink=tv.Boolean(), representers=200
+)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +385,10 @@ SOLVERS = tv.Domain.box(lr=tv.Log(1e-5, 1e-1), solver=["lbfgs", "saga", "sag"], 
     [
         ({"solver": "saga"}, lambda p: p["solver"] == "saga"),
         ({"solver": ["saga", "sag"]}, lambda p: p["solver"] != "lbfgs"),
-        ({"solver": "saga", "lr": (1e-3, 1e-1)}, lambda p: p["solver"] == "saga" and p["lr"] >= 1e-3),
+        (
+            {"solver": "saga", "lr": (1e-3, 1e-1)},
+            lambda p: p["solver"] == "saga" and p["lr"] >= 1e-3,
+        ),
         ({"shrink": True}, lambda p: p["shrink"]),
         ("solver == 'saga' and lr > 1e-3", lambda p: p["solver"] == "saga" and p["lr"] > 1e-3),
     ],
@@ -418,7 +450,9 @@ def test_a_strip_that_fails_is_learned_in_many_dimensions():
 @pytest.mark.parametrize("region", [{"lr": (1, 2)}, {"lr": 1e-7, "solver": "saga"}])
 def test_a_region_outside_a_box_is_refused(region):
     study = tv.Study(SOLVERS, tv.Maximize(), noise=1e-4)
-    with pytest.raises(InvalidArgumentError, match=r"holds no point of the domain, .* from 1e-05 to 0.1; check it"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"holds no point of the domain, .* from 1e-05 to 0.1; check it"
+    ):
         study.exclude(region)
     study.exclude({"lr": (1e-2, 1)})
     assert study.ask().point["lr"] < 1e-2
@@ -426,7 +460,9 @@ def test_a_region_outside_a_box_is_refused(region):
 
 LINE = tv.Domain.grid(x=np.linspace(0, 1, 9))
 BORDERED = {
-    "grid": lambda: tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 9), constraints="x + y <= 1"),
+    "grid": lambda: tv.Domain.grid(
+        x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 9), constraints="x + y <= 1"
+    ),
     "box": lambda: tv.Domain.box(x=(0, 1), y=(0, 1), representers=64, constraints="x + y <= 1"),
 }
 

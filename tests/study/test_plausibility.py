@@ -23,7 +23,9 @@ def test_a_value_far_from_the_prediction_of_a_known_model_is_accepted_and_named(
     finding = study.check_value(suggestion, 73.0)
     assert finding is not None
     assert study.steps == 0
-    with pytest.warns(OutlierWarning, match=r"73 is 72\.\d standard deviations.*correct\(1, VALUE\)") as caught:
+    with pytest.warns(
+        OutlierWarning, match=r"73 is 72\.\d standard deviations.*correct\(1, VALUE\)"
+    ) as caught:
         id_ = study.tell(suggestion, 73.0)
     assert caught[0].filename == __file__
     assert study.measurements["value"].tolist() == [73.0]
@@ -94,7 +96,9 @@ def test_what_cannot_be_a_value_is_refused():
 
 
 PAIR = tv.Tasks(names=["yield", "assay"], cost=[10.0, 1.0])
-KNOWN_PAIR = tv.Tasks(covariance=[[1.0, 0.5], [0.5, 1.0]], names=["yield", "assay"], cost=[10.0, 1.0])
+KNOWN_PAIR = tv.Tasks(
+    covariance=[[1.0, 0.5], [0.5, 1.0]], names=["yield", "assay"], cost=[10.0, 1.0]
+)
 
 
 @pytest.mark.parametrize("kernel", [None, ConstantKernel(1.0) * RBF(0.2)])

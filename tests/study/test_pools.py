@@ -20,7 +20,9 @@ from truvar.study.executors import WorkerPool
 
 def a_study() -> tv.Study:
     axis = np.linspace(0, 1, 8)
-    return tv.Study(tv.Domain.grid(x=axis, y=axis), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    return tv.Study(
+        tv.Domain.grid(x=axis, y=axis), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01
+    )
 
 
 def hill(point: dict[str, float]) -> float:
@@ -71,7 +73,9 @@ def test_a_closed_pool_is_refused_and_nothing_stays_pending() -> None:
     assert not study.pending
 
 
-@pytest.mark.parametrize("options", [{"backend": "threading", "n_jobs": 3}, {"backend": "loky", "n_jobs": 2}])
+@pytest.mark.parametrize(
+    "options", [{"backend": "threading", "n_jobs": 3}, {"backend": "loky", "n_jobs": 2}]
+)
 def test_a_joblib_parallel_measures_with_its_own_kind_of_workers(options: dict[str, Any]) -> None:
     parallel = joblib.Parallel(**options)
     pool = WorkerPool(parallel, None)
@@ -84,10 +88,14 @@ def test_a_sequential_parallel_is_one_worker_and_other_backends_are_refused() ->
     assert WorkerPool(joblib.Parallel(n_jobs=1), None).workers == 1
     parallel = joblib.Parallel(n_jobs=2, backend="threading")
     parallel._backend = type("OtherBackend", (type(parallel._backend),), {})()
-    with pytest.raises(InvalidArgumentError, match="must use loky, threading, multiprocessing or dask, got Other"):
+    with pytest.raises(
+        InvalidArgumentError, match="must use loky, threading, multiprocessing or dask, got Other"
+    ):
         WorkerPool(parallel, None)
 
 
 def test_what_is_no_pool_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"or be a multiprocessing.Pool or a joblib.Parallel, got 4"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"or be a multiprocessing.Pool or a joblib.Parallel, got 4"
+    ):
         a_study().run(hill, steps=1, executor=4)

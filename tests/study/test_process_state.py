@@ -31,7 +31,11 @@ def test_hash_seeds_and_numbers_of_threads_change_no_bit() -> None:
         names = ("PYTHONHASHSEED", "OPENBLAS_NUM_THREADS", "TRUVAR_THREADS")
         variables = os.environ | dict.fromkeys(names, number)
         done = subprocess.run(
-            [sys.executable, "-c", STUDIES], env=variables, capture_output=True, text=True, check=True
+            [sys.executable, "-c", STUDIES],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         printed.add(done.stdout)
     assert len(printed) == 1

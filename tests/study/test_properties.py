@@ -121,7 +121,9 @@ def steps(suggestions: list[tv.Suggestion]) -> list[tuple[int | None, int | None
 
 @EXAMPLES
 @given(problem=problems(), observations=observations())
-def test_m_h_and_l_partition_the_domain(problem: Problem, observations: list[tuple[float, float]]) -> None:
+def test_m_h_and_l_partition_the_domain(
+    problem: Problem, observations: list[tuple[float, float]]
+) -> None:
     study = problem.study()
     domain = problem.domain
     for measurement in observations:
@@ -133,7 +135,9 @@ def test_m_h_and_l_partition_the_domain(problem: Problem, observations: list[tup
 
 @EXAMPLES
 @given(problem=problems(monotone=True), observations=observations())
-def test_m_never_grows_when_monotone(problem: Problem, observations: list[tuple[float, float]]) -> None:
+def test_m_never_grows_when_monotone(
+    problem: Problem, observations: list[tuple[float, float]]
+) -> None:
     study = problem.study()
     domain = problem.domain
     before = study.result()
@@ -183,7 +187,10 @@ def test_a_new_study_has_something_to_gain(problem: Problem, policy: dict[str, A
 
 @EXAMPLES
 @given(
-    problem=problems(monotone=True), observations=observations(), policy=st.sampled_from(POLICIES), pend=st.booleans()
+    problem=problems(monotone=True),
+    observations=observations(),
+    policy=st.sampled_from(POLICIES),
+    pend=st.booleans(),
 )
 def test_no_gain_is_negative(
     problem: Problem, observations: list[tuple[float, float]], policy: dict[str, Any], pend: bool
@@ -200,8 +207,15 @@ def test_no_gain_is_negative(
 
 
 @EXAMPLES
-@given(problem=problems(), ys=answers(), factor=st.sampled_from([1e-3, 0.5, 3.7, 250.0]), travel=st.booleans())
-def test_scaling_all_costs_changes_no_choice(problem: Problem, ys: list[float], factor: float, travel: bool) -> None:
+@given(
+    problem=problems(),
+    ys=answers(),
+    factor=st.sampled_from([1e-3, 0.5, 3.7, 250.0]),
+    travel=st.booleans(),
+)
+def test_scaling_all_costs_changes_no_choice(
+    problem: Problem, ys: list[float], factor: float, travel: bool
+) -> None:
     def cost(unit: float) -> Any:
         if travel:
             return tv.Cost(base=unit, travel={"x": 2 * unit}, magnitude={"y": 3 * unit})
@@ -210,7 +224,9 @@ def test_scaling_all_costs_changes_no_choice(problem: Problem, ys: list[float], 
     cheap = path(replace(problem, cost=cost(1.0)).study(), ys)
     expensive = path(replace(problem, cost=cost(factor)).study(), ys)
     assert steps(cheap) == steps(expensive)
-    np.testing.assert_allclose([factor * s.cost for s in cheap], [s.cost for s in expensive], rtol=1e-12)
+    np.testing.assert_allclose(
+        [factor * s.cost for s in cheap], [s.cost for s in expensive], rtol=1e-12
+    )
 
 
 @EXAMPLES
@@ -251,11 +267,16 @@ def test_an_affine_change_of_all_values_changes_no_choice(
     here = path(one, ys)
     there = path(two, [factor * y + shift for y in ys])
     assert steps(here) == steps(there)
-    np.testing.assert_allclose([s.gain for s in here], [s.gain for s in there], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        [s.gain for s in here], [s.gain for s in there], rtol=1e-6, atol=1e-9
+    )
     np.testing.assert_array_equal(one.result().potential, two.result().potential)
     assert one.epoch.index == two.epoch.index
     np.testing.assert_allclose(
-        factor * one.result().upper + shift, two.result().upper, rtol=0, atol=1e-7 * factor * (1 + abs(shift))
+        factor * one.result().upper + shift,
+        two.result().upper,
+        rtol=0,
+        atol=1e-7 * factor * (1 + abs(shift)),
     )
 
 
@@ -302,7 +323,9 @@ def test_a_batch_is_as_many_single_asks(problem: Problem, ys: list[float]) -> No
 
 @EXAMPLES
 @given(problem=problems(), ys=st.lists(values, min_size=1, max_size=4))
-def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(problem: Problem, ys: list[float]) -> None:
+def test_pending_measurements_told_as_asked_leave_what_telling_alone_leaves(
+    problem: Problem, ys: list[float]
+) -> None:
     asked = problem.study()
     alone = problem.study()
     batch = asked.ask(len(ys))

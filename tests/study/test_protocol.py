@@ -50,7 +50,14 @@ def remote_study(request: pytest.FixtureRequest) -> BaseStudy:
 def script(study: BaseStudy) -> dict[str, Any]:
     """Use every member of the protocol; return all answers."""
     answers: dict[str, Any] = {
-        "problem": (study.goal, study.policy, study.seed, study.limits, study.levels, study.travels),
+        "problem": (
+            study.goal,
+            study.policy,
+            study.seed,
+            study.limits,
+            study.levels,
+            study.travels,
+        ),
         "tasks": (study.tasks, study.learned_tasks),
         "points": study.domain.points.tolist(),
         "who": study.who,
@@ -81,7 +88,10 @@ def script(study: BaseStudy) -> dict[str, Any]:
     study.fail(study.ask(), "stuck")
     answers["failures"] = study.failures
     frame = study.ask_frame(2)
-    answers["frame"] = (list(frame.columns), study.tell_frame(frame.assign(value=[0.5, None]).head(1)))
+    answers["frame"] = (
+        list(frame.columns),
+        study.tell_frame(frame.assign(value=[0.5, None]).head(1)),
+    )
     study.withdraw(int(frame["id"].iloc[1]))
     study.note("a remark")
     study.refresh()
@@ -102,7 +112,17 @@ def script(study: BaseStudy) -> dict[str, Any]:
     with ThreadPoolExecutor(1) as pool:
         result = study.run(measure, steps=11, executor=pool, resume=True)
     answers["reason"] = result.reason
-    for name in ("mean", "sd", "lower", "upper", "potential", "above", "below", "excluded", "feasibility"):
+    for name in (
+        "mean",
+        "sd",
+        "lower",
+        "upper",
+        "potential",
+        "above",
+        "below",
+        "excluded",
+        "feasibility",
+    ):
         answers[name] = getattr(result, name).tolist()
     answers["result"] = study.result().to_dict()
     assert answers["result"] == result.to_dict()
@@ -122,8 +142,20 @@ def script(study: BaseStudy) -> dict[str, Any]:
     with pytest.raises(UnsupportedGoalError, match="needs an optimum"):
         study.improvement_per_cost()
     check = result.model_check
-    answers["model check"] = [check.ok, check.message, check.coverage, check.failure, check.misfit, check.degrees]
-    answers["leave-one-out"] = [check.ids, check.z_scores.tolist(), check.means.tolist(), check.sds.tolist()]
+    answers["model check"] = [
+        check.ok,
+        check.message,
+        check.coverage,
+        check.failure,
+        check.misfit,
+        check.degrees,
+    ]
+    answers["leave-one-out"] = [
+        check.ids,
+        check.z_scores.tolist(),
+        check.means.tolist(),
+        check.sds.tolist(),
+    ]
     return answers
 
 
@@ -142,9 +174,16 @@ def test_a_script_gives_the_same_answers_with_a_study_here_and_on_a_server(
 
 
 def members() -> set[str]:
-    """Public members, but for those that a server refuses, and `execute`, which the methods call."""
-    declared = {name for cls in (CommandMethods, BaseStudy) for name in {**vars(cls), **cls.__annotations__}}
-    return {name for name in declared if not name.startswith("_")} - {"execute", "fit", "transaction"}
+    """Public members, but for those that a server refuses, and `execute`, which the methods
+    call."""
+    declared = {
+        name for cls in (CommandMethods, BaseStudy) for name in {**vars(cls), **cls.__annotations__}
+    }
+    return {name for name in declared if not name.startswith("_")} - {
+        "execute",
+        "fit",
+        "transaction",
+    }
 
 
 def test_the_script_uses_every_member_of_the_protocol() -> None:
@@ -152,7 +191,9 @@ def test_the_script_uses_every_member_of_the_protocol() -> None:
     used = {
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "study"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "study"
     }
     assert used == members()
 
@@ -163,7 +204,10 @@ def test_the_parameters_of_every_method_are_those_of_the_protocol(study_class: t
         declared = getattr(BaseStudy, name, None)
         if not inspect.isfunction(declared):
             continue
-        wanted = {each: parameter.default for each, parameter in inspect.signature(declared).parameters.items()}
+        wanted = {
+            each: parameter.default
+            for each, parameter in inspect.signature(declared).parameters.items()
+        }
         actual = {
             each: parameter.default
             for each, parameter in inspect.signature(getattr(study_class, name)).parameters.items()
@@ -171,7 +215,9 @@ def test_the_parameters_of_every_method_are_those_of_the_protocol(study_class: t
         assert actual == wanted, name
 
 
-def test_a_lookahead_has_the_same_fields_here_and_on_a_server(request: pytest.FixtureRequest) -> None:
+def test_a_lookahead_has_the_same_fields_here_and_on_a_server(
+    request: pytest.FixtureRequest,
+) -> None:
     pytest.importorskip("fastapi", reason="needs truvar[service]")
     here = local_study(request)
     there = remote_study(request)

@@ -1,9 +1,10 @@
 """Studies of every kind do and state what was recorded: `tests/helpers/recorded.py`.
 
-The check of a change that moves code and is not meant to change numbers. `TRUVAR_EXACT=1` compares to the last bit, on
-the machine that recorded. Elsewhere, choices for a level set of a finite domain with a known model are the same and its
-numbers agree to a relative 1e-6. Searches of boxes, learned models and draws of the optimum amplify rounding, so that
-only the kinds of their events are compared.
+The check of a change that moves code and is not meant to change numbers. `TRUVAR_EXACT=1` compares
+to the last bit, on the machine that recorded. Elsewhere, choices for a level set of a finite domain
+with a known model are the same and its numbers agree to a relative 1e-6. Searches of boxes, learned
+models and draws of the optimum amplify rounding, so that only the kinds of their events are
+compared.
 """
 
 from __future__ import annotations
@@ -51,4 +52,6 @@ def test_a_run_is_as_recorded(kind: str, seed: int) -> None:
         assert found[name] == expected[name], name
     assert np.abs(np.subtract(found["classes"], expected["classes"])).max() <= 1
     for name in NUMBERS:
-        assert np.asarray(found[name], float) == pytest.approx(np.asarray(expected[name], float), rel=1e-6), name
+        assert np.asarray(found[name], float) == pytest.approx(
+            np.asarray(expected[name], float), rel=1e-6
+        ), name

@@ -37,10 +37,16 @@ def both_ask(one: tv.Study, other: tv.Study, n: int | None = None) -> list[tv.Su
     return asked
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind == "box in three dimensions"]
+SLOW = [
+    pytest.param(kind, marks=pytest.mark.slow)
+    for kind in KINDS
+    if kind == "box in three dimensions"
+]
 
 
-@pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind != "box in three dimensions"), *SLOW])
+@pytest.mark.parametrize(
+    "kind", [*(kind for kind in KINDS if kind != "box in three dimensions"), *SLOW]
+)
 def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(kind: str) -> None:
     whole = KINDS[kind].study()
     broken = KINDS[kind].study()
@@ -82,7 +88,20 @@ def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(ki
 
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["ask", "ask", "tell", "tell", "tell", "point", "withdraw", "remove", "correct", "refused"]),
+        st.sampled_from(
+            [
+                "ask",
+                "ask",
+                "tell",
+                "tell",
+                "tell",
+                "point",
+                "withdraw",
+                "remove",
+                "correct",
+                "refused",
+            ]
+        ),
         st.integers(0, 50),
         st.floats(-2, 2),
         st.booleans(),
@@ -91,7 +110,10 @@ OPERATIONS = st.lists(
 )
 
 
-@given(OPERATIONS, st.sampled_from(["level set with travel", "optimum with noise levels", "tasks", "look-ahead"]))
+@given(
+    OPERATIONS,
+    st.sampled_from(["level set with travel", "optimum with noise levels", "tasks", "look-ahead"]),
+)
 @settings(max_examples=25)
 def test_whatever_is_done_the_events_lead_to_where_the_study_stands(operations, kind) -> None:
     study = KINDS[kind].study()
@@ -127,7 +149,9 @@ def test_a_corrected_value_counts_as_if_it_had_been_told_so() -> None:
     for k in range(5):
         suggestion = right.ask()
         right.tell(suggestion, answer(suggestion), noise=0.02 if k == 2 else None)
-        wrong.tell(suggestion.point, answer(suggestion) + (7.0 if k == 2 else 0.0), cost=suggestion.cost)
+        wrong.tell(
+            suggestion.point, answer(suggestion) + (7.0 if k == 2 else 0.0), cost=suggestion.cost
+        )
     assert not np.array_equal(right.result().above, wrong.result().above)
     wrong.correct(3, right.measurements["value"][2], noise=0.02)
     for name in ("above", "below", "mean", "upper"):
@@ -159,7 +183,9 @@ def test_the_same_value_told_again_changes_nothing_and_another_is_refused() -> N
         assert study.tell(suggestion.id, 0.5, cost=suggestion.cost) == suggestion.id
     assert len(study.measurements) == 1
     assert study.events["kind"].tolist() == ["created", "asked", "told"]
-    with pytest.raises(tv.TruvarError, match=r"already has the value 0.5, got 0.6; .* correct\(1, 0.6\)"):
+    with pytest.raises(
+        tv.TruvarError, match=r"already has the value 0.5, got 0.6; .* correct\(1, 0.6\)"
+    ):
         study.tell(suggestion, 0.6)
     study.correct(suggestion, 0.6)
     study.tell(suggestion, 0.6)
@@ -182,7 +208,8 @@ def test_events_say_who_did_what_and_when() -> None:
     assert "@" in KINDS["tasks"].study().who
 
 
-# -- leases ------------------------------------------------------------------------------------------------------------
+# -- leases
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -209,7 +236,14 @@ def test_a_suggestion_is_free_again_when_its_lease_has_run_out(clock) -> None:
     clock.sleep(11)
     assert study.ask().point == leased.point
     assert [suggestion.id for suggestion in study.pending] == [3]
-    assert study.events["kind"].tolist() == ["created", "asked", "asked", "expired", "expired", "asked"]
+    assert study.events["kind"].tolist() == [
+        "created",
+        "asked",
+        "asked",
+        "expired",
+        "expired",
+        "asked",
+    ]
     assert_same(study, reread(study))
 
 
@@ -234,13 +268,21 @@ def test_a_value_in_time_ends_the_lease(clock) -> None:
     assert "expired" not in study.events["kind"].tolist()
 
 
-# -- as text -----------------------------------------------------------------------------------------------------------
+# -- as text
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_end_of_a_study_is_part_of_its_events() -> None:
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
-    expensive = {"kernel": RBF(0.01), "mean": 0.0, "noise": 1e30, "cost": 1e300}  # no gain per cost that is not zero
-    study = tv.Study(tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.LevelSet(1.0), **expensive, policy=policy)
+    expensive = {
+        "kernel": RBF(0.01),
+        "mean": 0.0,
+        "noise": 1e30,
+        "cost": 1e300,
+    }  # no gain per cost that is not zero
+    study = tv.Study(
+        tv.Domain.grid(x=[0.0, 1.0, 2.0]), tv.LevelSet(1.0), **expensive, policy=policy
+    )
     study.tell({"x": 1.0}, 5.0, noise=1e-4)
     for _ in range(2):
         with pytest.raises(tv.Finished, match="the policy sees nothing more to gain"):
@@ -257,7 +299,10 @@ def test_the_end_of_a_study_is_part_of_its_events() -> None:
         ("", "must be what Study.to_json wrote"),
         ("{}", "must be what Study.to_json wrote"),
         ("[1, 2]", "must be what Study.to_json wrote"),
-        ('{"format": "truvar study 9", "name": "lake", "events": []}', "format must be 'truvar study 1'"),
+        (
+            '{"format": "truvar study 9", "name": "lake", "events": []}',
+            "format must be 'truvar study 1'",
+        ),
         ('{"format": "truvar study 1", "name": "lake", "events": []}', "damaged"),
         ('{"format": "truvar study 1", "name": "lake", "events": [{"number": 1}]}', "damaged"),
     ],
@@ -280,7 +325,9 @@ def test_a_study_as_text_that_lacks_an_event_is_refused() -> None:
 
 
 def test_a_point_told_again_with_the_same_key_counts_once() -> None:
-    study = tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01)
+    study = tv.Study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), mean=0.0, noise=0.01
+    )
     first = study.tell({"x": 0.5}, 1.0, key="boat-1")
     assert study.tell({"x": 0.5}, 1.0, key="boat-1") == first
     study.correct(first, 2.0)

@@ -29,12 +29,16 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
         study.tell({"x": x}, y)  # says above, above, above, below
     precision = 1 / 3
     recall = 1 / 2
-    assert study.result().f1([1, 0, 0, 1]) == pytest.approx(2 * precision * recall / (precision + recall))
+    assert study.result().f1([1, 0, 0, 1]) == pytest.approx(
+        2 * precision * recall / (precision + recall)
+    )
     assert study.result().f1([0, 0, 0, 0]) == 0.0
 
 
 @pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()])
-def test_the_best_point_is_that_of_the_best_mean_and_regret_is_how_far_it_falls_short(goal: Any) -> None:
+def test_the_best_point_is_that_of_the_best_mean_and_regret_is_how_far_it_falls_short(
+    goal: Any,
+) -> None:
     study = a_study(goal=goal)
     result = study.run(hill, steps=4)
     values = goal.sign * result.mean
@@ -65,7 +69,9 @@ def test_the_frame_has_a_row_per_point_with_its_class() -> None:
         np.testing.assert_array_equal(frame["class"] == name, getattr(classes, name))
 
 
-@pytest.mark.parametrize("goal", [tv.Maximize(), tv.LevelSet(0.2), tv.LevelSet(fraction_of_max=0.5)], ids=str)
+@pytest.mark.parametrize(
+    "goal", [tv.Maximize(), tv.LevelSet(0.2), tv.LevelSet(fraction_of_max=0.5)], ids=str
+)
 @pytest.mark.parametrize("steps", [0, 1, 6])
 def test_the_summary_is_strict_json(goal: Any, steps: int) -> None:
     for settings in ({}, {"kernel": None, "mean": None}):
@@ -78,13 +84,25 @@ def test_the_summary_is_strict_json(goal: Any, steps: int) -> None:
 
 def test_a_suggestion_is_strict_json() -> None:
     suggestion = a_study(noise=LEVELS).ask()
-    assert json.loads(json.dumps(suggestion.to_dict(), allow_nan=False))["point"] == suggestion.point
+    assert (
+        json.loads(json.dumps(suggestion.to_dict(), allow_nan=False))["point"] == suggestion.point
+    )
     assert suggestion.score == suggestion.gain / suggestion.cost
 
 
 def test_measurements_are_a_row_per_value_told() -> None:
     study = a_study(cost=2.0)
-    assert list(study.measurements.columns) == ["id", "index", "x", "level", "task", "noise", "cost", "spent", "value"]
+    assert list(study.measurements.columns) == [
+        "id",
+        "index",
+        "x",
+        "level",
+        "task",
+        "noise",
+        "cost",
+        "spent",
+        "value",
+    ]
     assert len(study.measurements) == 0
     first = study.ask()
     study.tell(first, 0.25)
@@ -109,7 +127,11 @@ def test_history_is_a_row_per_value_told_and_ends_where_the_result_stands() -> N
         result.above.sum(),
         result.below.sum(),
     )
-    assert (last["epoch"], last["eta"], last["beta"]) == (study.epoch.index, study.epoch.eta, study.epoch.beta)
+    assert (last["epoch"], last["eta"], last["beta"]) == (
+        study.epoch.index,
+        study.epoch.eta,
+        study.epoch.beta,
+    )
     assert (last["best_index"], last["best_mean"]) == (result.best.index, result.best.mean)
     assert history["epoch"].is_monotonic_increasing
     assert history["n_potential"].is_monotonic_decreasing

@@ -19,7 +19,9 @@ from truvar.report.status import status_data
 
 AXIS = np.linspace(0, 1, 40)
 LINE = tv.Domain.grid(x=AXIS)
-FINE = tv.Domain.grid(x=np.linspace(0, 1, 300))  # neighbours are almost equal: no point is soon known to be the best
+FINE = tv.Domain.grid(
+    x=np.linspace(0, 1, 300)
+)  # neighbours are almost equal: no point is soon known to be the best
 MODEL: dict[str, Any] = {"kernel": 2.0 * RBF(0.12), "mean": 0.0, "noise": 1e-4}
 
 
@@ -47,7 +49,9 @@ def too_smooth(goal: Any) -> tv.Study:
 def test_a_run_ends_when_f1_is_reached_and_not_before() -> None:
     study = level_set()
     lows: list[float] = []
-    result = study.run(wave, f1=0.9, progress=lambda running: lows.append(running.result().expected_f1.low))
+    result = study.run(
+        wave, f1=0.9, progress=lambda running: lows.append(running.result().expected_f1.low)
+    )
     assert result.reason == f"expected F1 {result.expected_f1} reached 0.9"
     assert lows[-1] >= 0.9
     assert max(lows[:-1]) < 0.9
@@ -58,7 +62,11 @@ def test_a_run_ends_when_f1_is_reached_and_not_before() -> None:
 def test_a_run_ends_when_the_regret_is_reached_and_not_before(goal: Any) -> None:
     study = tv.Study(FINE, goal, **MODEL)
     highs: list[float] = []
-    result = study.run(wave, regret=0.05, progress=lambda running: highs.append(running.result().expected_regret.high))
+    result = study.run(
+        wave,
+        regret=0.05,
+        progress=lambda running: highs.append(running.result().expected_regret.high),
+    )
     assert result.reason == f"expected regret {result.expected_regret} reached 0.05"
     assert highs[-1] <= 0.05
     assert min(highs[:-1]) > 0.05
@@ -69,10 +77,13 @@ def test_a_run_ends_when_no_measurement_is_worth_its_cost() -> None:
     study = optimum(cost=20.0)
     rates: list[float] = []
     result = study.run(
-        wave, improvement_per_cost=0.01, progress=lambda running: rates.append(running.improvement_per_cost())
+        wave,
+        improvement_per_cost=0.01,
+        progress=lambda running: rates.append(running.improvement_per_cost()),
     )
     assert result.reason == (
-        f"no measurement is worth its cost: the largest expected improvement per unit cost is {rates[-1]:.3g}, less "
+        "no measurement is worth its cost: the largest expected improvement per unit cost is "
+        f"{rates[-1]:.3g}, less "
         "than 0.01"
     )
     assert rates[-1] < 0.01
@@ -87,7 +98,9 @@ def test_a_higher_cost_ends_a_run_earlier() -> None:
 
 def test_the_first_of_several_limits_ends_the_run() -> None:
     alone = level_set().run(wave, f1=0.9).steps
-    assert level_set().run(wave, f1=0.9, steps=alone - 1).reason == f"step limit ({alone - 1}) reached"
+    assert (
+        level_set().run(wave, f1=0.9, steps=alone - 1).reason == f"step limit ({alone - 1}) reached"
+    )
     assert level_set().run(wave, f1=0.9, budget=2.0).reason == "budget (2) spent"
     assert level_set().run(wave, f1=0.9, epsilon=100.0).reason == "epsilon (100) reached"
     every = level_set().run(wave, f1=0.9, steps=alone + 5, budget=100.0, epsilon=1e-9)
@@ -109,10 +122,14 @@ def test_a_loop_of_ones_own_stops_where_run_does() -> None:
 
 
 def test_limits_must_suit_the_goal() -> None:
-    with pytest.raises(UnsupportedGoalError, match=r"f1 needs a level set, got the goal Maximize.*regret or impr"):
+    with pytest.raises(
+        UnsupportedGoalError, match=r"f1 needs a level set, got the goal Maximize.*regret or impr"
+    ):
         optimum().run(wave, f1=0.9)
     for name in ("regret", "improvement_per_cost"):
-        with pytest.raises(UnsupportedGoalError, match=f"{name} needs an optimum, got the goal LevelSet.*; give f1"):
+        with pytest.raises(
+            UnsupportedGoalError, match=f"{name} needs an optimum, got the goal LevelSet.*; give f1"
+        ):
             level_set().run(wave, **{name: 0.1})
         with pytest.raises(UnsupportedGoalError, match=f"{name} needs an optimum"):
             level_set(limits={name: 0.1})
@@ -140,7 +157,8 @@ def test_f1_is_a_share(limits: dict[str, Any], message: str) -> None:
         optimum().run(wave, regret=-1)
 
 
-# -- what the measurements contradict ----------------------------------------------------------------------------------
+# -- what the measurements contradict
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,18 +169,24 @@ def test_f1_is_a_share(limits: dict[str, Any], message: str) -> None:
         (tv.Maximize(), {"improvement_per_cost": 100.0}),
     ],
 )
-def test_a_model_that_the_measurements_contradict_does_not_end_a_run(goal: Any, limits: dict[str, float]) -> None:
+def test_a_model_that_the_measurements_contradict_does_not_end_a_run(
+    goal: Any, limits: dict[str, float]
+) -> None:
     study = too_smooth(goal)
     for x in AXIS[::5]:
         study.tell({"x": x}, jagged({"x": x}))
     assert study.result().model_check.failure == "overconfident"
     result = study.result()
-    claimed = result.expected_f1.low >= 0.6 if goal.level_set else result.expected_regret.high <= 0.5
+    claimed = (
+        result.expected_f1.low >= 0.6 if goal.level_set else result.expected_regret.high <= 0.5
+    )
     assert claimed, "the wrong model must claim it for this test to say anything"
     check = study.check_stop(**limits)
     assert check.reason is None
     assert check.obstacle == result.model_check.message
-    with pytest.warns(RuntimeWarning, match="measurements contradict the model, so that the run continues") as caught:
+    with pytest.warns(
+        RuntimeWarning, match="measurements contradict the model, so that the run continues"
+    ) as caught:
         ended = study.run(jagged, steps=study.steps + 4, **limits)
     assert str(ended.reason).startswith("step limit")
     assert len(caught) == 1
@@ -203,7 +227,8 @@ def test_nothing_ends_a_run_before_there_is_a_model() -> None:
     assert known.check_stop(f1=0.01).reason is None  # nothing is measured
 
 
-# -- cost --------------------------------------------------------------------------------------------------------------
+# -- cost
+# --------------------------------------------------------------------------------------------------
 
 
 def count_joint(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -225,7 +250,9 @@ def test_joint_draws_are_made_only_near_the_limit(monkeypatch: pytest.MonkeyPatc
     assert len(calls) < result.steps / 2
 
 
-def test_joint_statements_are_computed_once_for_all_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_statements_are_computed_once_for_all_who_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     study = level_set()
     study.run(wave, steps=6)
     calls = count_joint(monkeypatch)
@@ -264,7 +291,8 @@ def test_a_change_that_fails_leaves_the_statements() -> None:
     assert study.result().expected_f1 != during
 
 
-# -- defaults ----------------------------------------------------------------------------------------------------------
+# -- defaults
+# --------------------------------------------------------------------------------------------------
 
 
 def test_without_a_limit_a_level_set_ends_at_an_f1_of_095() -> None:
@@ -279,7 +307,8 @@ def test_without_a_limit_an_optimum_ends_at_a_share_of_the_range() -> None:
     result = study.run(wave)
     goal = 0.01 * float(np.ptp(result.mean))
     assert result.reason == (
-        f"expected regret {result.expected_regret} reached 1 % of the range of the posterior mean, {goal:.3g} (the "
+        f"expected regret {result.expected_regret} reached 1 % of the range of the posterior mean, "
+        f"{goal:.3g} (the "
         "default, as no limit was given)"
     )
     assert result.expected_regret.high <= goal
@@ -291,7 +320,8 @@ def test_without_a_limit_the_limits_of_the_study_hold() -> None:
     assert level_set(limits={"steps": 3}).run(wave, steps=4).reason == "step limit (4) reached"
 
 
-# -- limits in a store, and progress -----------------------------------------------------------------------------------
+# -- limits in a store, and progress
+# -----------------------------------------------------------------------------------
 
 
 def test_limits_are_stored_with_the_study(tmp_path: Path) -> None:
@@ -313,7 +343,12 @@ def test_the_status_has_the_progress_towards_every_limit() -> None:
     progress = status_data(study)["progress"]
     text = f"{describe_score(study.result())[0]}, goal 0.9"
     assert progress["f1"] == {**estimate.to_dict(), "goal": 0.9, "reached": False, "text": text}
-    assert progress["budget"] == {"value": 3.0, "goal": 20, "reached": False, "text": "cost 3, goal 20"}
+    assert progress["budget"] == {
+        "value": 3.0,
+        "goal": 20,
+        "reached": False,
+        "text": "cost 3, goal 20",
+    }
     study.run(wave, f1=0.9)
     assert status_data(study)["progress"]["f1"]["reached"] is True
 

@@ -1,4 +1,5 @@
-"""A study from its first suggestion to its end: what it asks, what it counts, how it ends, and what it reports."""
+"""A study from its first suggestion to its end: what it asks, what it counts, how it ends, and
+what it reports."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from tests.helpers.small import LINE, SQUARE, a_study, hill
 import truvar as tv
 from truvar.exceptions import ConflictingMeasurementError
 
-# -- the end ---------------------------------------------------------------------------------------------------------
+# -- the end
+# --------------------------------------------------------------------------------------------------
 
 BOTH_POLICIES = pytest.mark.parametrize("policy", ["auto", "truvar"])
 
@@ -41,18 +43,25 @@ def test_a_level_set_is_finished_when_every_point_is_classified() -> None:
 
 
 @pytest.mark.parametrize(("goal", "index"), [(tv.Maximize(), 6), (tv.Minimize(), 0)])
-def test_a_study_of_an_optimum_is_finished_when_no_other_point_can_be_better(goal: Any, index: int) -> None:
+def test_a_study_of_an_optimum_is_finished_when_no_other_point_can_be_better(
+    goal: Any, index: int
+) -> None:
     study = a_study(goal=goal, policy="auto")
     result = study.run(hill, steps=100)
     assert result.best.index == index
-    assert_finished(study, "no point is better than the recommended one with 99.7 % probability, given the model")
+    assert_finished(
+        study,
+        "no point is better than the recommended one with 99.7 % probability, given the model",
+    )
 
 
 def test_a_cautious_model_can_be_finished_with() -> None:
     axis = np.linspace(0, 1, 5)
     domain = tv.Domain.grid(x=axis, y=axis)
     study = a_study(domain, tv.Maximize(), kernel=RBF(0.25), noise=1e-4, policy="auto")
-    study.run(lambda at: float(np.sin(6 * at["x"]) * np.cos(4 * at["y"])), steps=60)  # smoother than expected
+    study.run(
+        lambda at: float(np.sin(6 * at["x"]) * np.cos(4 * at["y"])), steps=60
+    )  # smoother than expected
     assert study.result().model_check.failure == "cautious"
     assert_finished(study, "no point is better than the recommended one")
 
@@ -79,7 +88,10 @@ def test_a_rule_of_thumb_does_not_finish_a_study(goal: Any) -> None:
 
 
 def test_a_domain_of_one_point_has_its_maximiser_before_the_first_measurement() -> None:
-    assert_finished(a_study(tv.Domain.grid(x=[0.5]), tv.Maximize()), "no point is better than the recommended one")
+    assert_finished(
+        a_study(tv.Domain.grid(x=[0.5]), tv.Maximize()),
+        "no point is better than the recommended one",
+    )
 
 
 @BOTH_POLICIES
@@ -93,7 +105,9 @@ def test_a_study_is_finished_when_all_that_is_open_is_known_exactly(policy: str)
 
 def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
     policy = tv.TruVaR(beta=tv.ConstantBeta(9.0))
-    study = a_study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), noise=0.0, kernel=RBF(0.01), policy=policy)
+    study = a_study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), noise=0.0, kernel=RBF(0.01), policy=policy
+    )
     result = study.run(lambda point: 1.0 if point["x"] < 0.8 else 0.0)
     assert result.potential.tolist() == [True, True, False]
     assert result.epsilon == 0.0
@@ -101,9 +115,12 @@ def test_two_points_known_to_share_the_maximum_both_stay_in_m() -> None:
 
 
 def all_gains_zero() -> tv.Study:
-    """M is not empty, but measurements are so noisy and expensive that the gain per cost is zero to the arithmetic."""
+    """M is not empty, but measurements are so noisy and expensive that the gain per cost is zero
+    to the arithmetic."""
     policy = tv.TruVaR(beta=tv.ConstantBeta(4.0))
-    study = a_study(tv.Domain.grid(x=[0.0, 1.0, 2.0]), kernel=RBF(0.01), policy=policy, noise=1e30, cost=1e300)
+    study = a_study(
+        tv.Domain.grid(x=[0.0, 1.0, 2.0]), kernel=RBF(0.01), policy=policy, noise=1e30, cost=1e300
+    )
     study.tell({"x": 1.0}, 5.0, noise=1e-4)
     return study
 
@@ -138,7 +155,9 @@ def test_the_epoch_loop_ends_when_m_is_empty(policy: str) -> None:
 
 
 def test_the_epoch_loop_ends_when_sigma_is_zero_on_m() -> None:
-    study = a_study(tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=0.0, policy=tv.TruVaR(eta=10.0, r=0.9))
+    study = a_study(
+        tv.Domain.grid(x=[0.0, 1.0]), kernel=RBF(0.1), noise=0.0, policy=tv.TruVaR(eta=10.0, r=0.9)
+    )
     for x in (0.0, 1.0):
         study.tell({"x": x}, 0.2)
     assert study.result().potential.all()
@@ -162,7 +181,8 @@ def test_with_eta_zero_no_epoch_ever_ends() -> None:
     assert (study.epoch.index, study.epoch.eta, study.epoch.start) == (1, 0.0, 1)
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
+# -- limits
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_stops_at_its_number_of_steps_and_goes_on_from_there() -> None:
@@ -197,7 +217,9 @@ def test_a_run_stops_when_epsilon_is_reached() -> None:
 
 
 def test_epsilon_does_not_stop_a_run_before_there_is_a_model() -> None:
-    study = tv.Study(LINE, tv.Maximize(), noise=0.01)  # in thousands, while the prior knows no scale yet
+    study = tv.Study(
+        LINE, tv.Maximize(), noise=0.01
+    )  # in thousands, while the prior knows no scale yet
     result = study.run(lambda point: 1000 * hill(point), epsilon=50.0)
     assert result.steps >= 3
     assert study.history["epsilon"][:2].tolist() == [np.inf, np.inf]
@@ -215,11 +237,14 @@ def test_a_new_value_takes_the_reason_away() -> None:
     assert study.result().reason is None
 
 
-# -- the first suggestion ----------------------------------------------------------------------------------------------
+# -- the first suggestion
+# ----------------------------------------------------------------------------------------------
 
 
 @BOTH_POLICIES
-def test_the_first_choice_on_a_symmetric_grid_is_a_tie_that_goes_to_the_lowest_row(policy: str) -> None:
+def test_the_first_choice_on_a_symmetric_grid_is_a_tie_that_goes_to_the_lowest_row(
+    policy: str,
+) -> None:
     study = a_study(SQUARE, policy=policy)
     gains = study.gains()
     ties = np.flatnonzero(gains >= gains.max() * (1 - 1e-9))
@@ -227,7 +252,9 @@ def test_the_first_choice_on_a_symmetric_grid_is_a_tie_that_goes_to_the_lowest_r
     assert study.ask().index == ties[0]
 
 
-@pytest.mark.parametrize(("start", "index"), [(7, 7), (np.int64(3), 3), ({"x": 0.5}, 5), ({"x": 0.52}, 5)])
+@pytest.mark.parametrize(
+    ("start", "index"), [(7, 7), (np.int64(3), 3), ({"x": 0.5}, 5), ({"x": 0.52}, 5)]
+)
 def test_a_study_starts_where_it_is_told_to(start: Any, index: int) -> None:
     study = a_study(start=start)
     first = study.ask()
@@ -270,7 +297,8 @@ def test_the_same_seed_gives_the_same_suggestions() -> None:
     assert path(4) != path(5)
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- telling
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_value_between_the_points_of_a_grid_is_taken_where_it_was_measured() -> None:
@@ -322,7 +350,8 @@ def test_telling_the_point_of_a_suggestion_is_another_measurement() -> None:
     assert study.pending == [first]
 
 
-# -- batches and pending measurements ----------------------------------------------------------------------------------
+# -- batches and pending measurements
+# ----------------------------------------------------------------------------------
 
 
 def test_a_batch_spreads_over_different_points() -> None:
@@ -383,7 +412,8 @@ def test_a_suggestion_that_is_withdrawn_for_now_is_made_again() -> None:
     assert study.ask().index == first.index
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
+# -- running
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_on_an_executor_keeps_its_workers_busy_with_different_points() -> None:
@@ -437,7 +467,9 @@ def test_a_function_that_goes_on_raising_ends_the_run_and_leaves_the_study_usabl
             study.run(measure, steps=9, executor=pool)
         assert study.failures == []
     else:
-        gives_up = pytest.raises(tv.TruvarError, match=r"10 measurements in a row failed.*ZeroDivisionError")
+        gives_up = pytest.raises(
+            tv.TruvarError, match=r"10 measurements in a row failed.*ZeroDivisionError"
+        )
         with pytest.warns(RuntimeWarning, match="continues"), gives_up:
             study.run(measure, steps=9, executor=pool)
         assert len(study.failures) == 10
@@ -465,7 +497,8 @@ def test_progress_is_called_after_every_value_told() -> None:
     assert seen == [1, 2, 3, 4]
 
 
-# -- corrections that come late or twice -------------------------------------------------------------------------------
+# -- corrections that come late or twice
+# -------------------------------------------------------------------------------
 
 
 def test_a_correction_that_names_the_old_value_is_made_once_and_overwrites_no_other() -> None:
@@ -477,7 +510,9 @@ def test_a_correction_that_names_the_old_value_is_made_once_and_overwrites_no_ot
     study.correct(suggestion.id, 0.75, was=0.5)  # the answer to the first was lost
     assert study.version == version
     study.correct(suggestion.id, 0.9)  # by somebody else
-    with pytest.raises(ConflictingMeasurementError, match=r"from 0.5 to 0.75, but is 0.9 by now; look at it"):
+    with pytest.raises(
+        ConflictingMeasurementError, match=r"from 0.5 to 0.75, but is 0.9 by now; look at it"
+    ):
         study.correct(suggestion.id, 0.75, was=0.5)
     study.correct(suggestion.id, 0.9, cost=7.0, was=0.9)
     assert (study.measurements["value"].item(), study.measurements["cost"].item()) == (0.9, 7.0)

@@ -1,4 +1,5 @@
-"""Ten tasks from Python: create, ask, tell, correct, exclude, fail, stop, report, export, resume."""
+"""Ten tasks from Python: create, ask, tell, correct, exclude, fail, stop, report, export,
+resume."""
 
 from __future__ import annotations
 

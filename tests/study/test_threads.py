@@ -23,7 +23,11 @@ from truvar.study import handlers, session
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
-    return {} if request.param == "memory" else {"store": f"sqlite:///{tmp_path / 'line.db'}", "name": "line"}
+    return (
+        {}
+        if request.param == "memory"
+        else {"store": f"sqlite:///{tmp_path / 'line.db'}", "name": "line"}
+    )
 
 
 def test_threads_that_tell_a_batch_lose_no_value(store: dict[str, Any]) -> None:
@@ -147,7 +151,9 @@ def test_a_copy_of_a_study_has_a_lock_of_its_own() -> None:
     assert (study.steps, other.steps) == (0, 1)
 
 
-def test_a_choice_is_made_without_the_write_lock_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_choice_is_made_without_the_write_lock_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"sqlite:///{tmp_path / 'line.db'}"
     slow = a_study(noise=0.1, store=url, name="slow")
     quick = a_study(noise=0.1, store=url, name="quick")
@@ -174,7 +180,12 @@ def test_earlier_values_are_changed_without_the_write_lock_of_the_store(
     url = f"sqlite:///{tmp_path / 'line.db'}"
     slow = a_study(noise=0.1, store=url, name="slow")
     quick = a_study(noise=0.1, store=url, name="quick")
-    for study in (slow, slow, slow, quick):  # quick changes: the next one is expected to be quick too
+    for study in (
+        slow,
+        slow,
+        slow,
+        quick,
+    ):  # quick changes: the next one is expected to be quick too
         study.tell(LINE.point(study.steps), 0.2)
     apply = slow._state.apply
     seconds = []
@@ -192,7 +203,9 @@ def test_earlier_values_are_changed_without_the_write_lock_of_the_store(
     assert tv.load(url, "slow").steps == (3 if change == "correct" else 2)
 
 
-def test_a_choice_is_made_again_when_others_wrote_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_choice_is_made_again_when_others_wrote_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"sqlite:///{tmp_path / 'line.db'}"
     study = KINDS["level set with travel"].study(store=url, name="lake")
     memory = KINDS["level set with travel"].study()
@@ -254,7 +267,8 @@ def interrupted_after(seconds: float, work: Any) -> bool:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
 def test_an_interrupt_at_any_moment_leaves_a_study_whole(store: dict[str, Any]) -> None:
-    """Told values are there or not; none is half there, and what comes after the interrupt works."""
+    """Told values are there or not; none is half there, and what comes after the interrupt
+    works."""
     rng = random.Random(7)
     study = a_study(noise=0.1, **store)
     study.tell(study.ask(), 0.3)

@@ -39,7 +39,9 @@ def test_logarithms_are_shown_and_results_are_in_the_units_of_the_values() -> No
     assert study.transform.log
     assert study.result().best_observed.value == study.measurements["value"].min()
     assert study.result().mean.min() > 0
-    assert "values are modelled as their logarithms" in " ".join(status_text(study, TerminalStyle()).split())
+    assert "values are modelled as their logarithms" in " ".join(
+        status_text(study, TerminalStyle()).split()
+    )
     assert "values are modelled as their logarithms" in render_html_report(study)
     assert status_data(study)["settings"]["transform"] == {"log": True, "power": 1.0}
 
@@ -67,13 +69,17 @@ def test_a_value_without_logarithm_is_refused() -> None:
         (tv.Maximize(), {"kernel": tv.Learned(marginalise=False)}, "marginalise=False"),
     ],
 )
-def test_it_is_refused_where_it_cannot_be_used(goal: object, settings: dict[str, object], message: str) -> None:
+def test_it_is_refused_where_it_cannot_be_used(
+    goal: object, settings: dict[str, object], message: str
+) -> None:
     with pytest.raises(InvalidModelError, match=message):
         tv.Study(DOMAIN, goal, transform="log", **settings)
 
 
 def test_an_unknown_transform_is_refused() -> None:
-    with pytest.raises(InvalidModelError, match="unknown transform 'ln'; expected one of auto, log, none"):
+    with pytest.raises(
+        InvalidModelError, match="unknown transform 'ln'; expected one of auto, log, none"
+    ):
         tv.Study(DOMAIN, tv.Maximize(), transform="ln")
 
 

@@ -1,4 +1,5 @@
-"""No model depends on the unit of the values: all results scale with it, by powers of two that round nothing."""
+"""No model depends on the unit of the values: all results scale with it, by powers of two that
+round nothing."""
 
 from __future__ import annotations
 
@@ -48,13 +49,24 @@ def known_covariance(**options: Any) -> tv.Tasks:
 
 # Kind of model -> options of a study whose values are in the given unit.
 MODELS: dict[str, Any] = {
-    "known": lambda unit: {"kernel": known_kernel(unit), "mean": 0.25 * unit, "noise": 1e-3 * unit**2},
+    "known": lambda unit: {
+        "kernel": known_kernel(unit),
+        "mean": 0.25 * unit,
+        "noise": 1e-3 * unit**2,
+    },
     "known, exact": lambda unit: {"kernel": known_kernel(unit), "mean": 0.25 * unit, "noise": 0.0},
-    "known, composed": lambda unit: {"kernel": composed_kernel(unit), "mean": 0.25 * unit, "noise": 1e-3 * unit**2},
+    "known, composed": lambda unit: {
+        "kernel": composed_kernel(unit),
+        "mean": 0.25 * unit,
+        "noise": 1e-3 * unit**2,
+    },
     "estimated mean": lambda unit: {"kernel": known_kernel(unit), "noise": 1e-3 * unit**2},
     "learned noise": lambda unit: {"kernel": known_kernel(unit), "mean": 0.25 * unit},
     "point estimate": lambda unit: learned(marginalise=False),
-    "point estimate, given noise": lambda unit: {**learned(marginalise=False), "noise": 1e-3 * unit**2},
+    "point estimate, given noise": lambda unit: {
+        **learned(marginalise=False),
+        "noise": 1e-3 * unit**2,
+    },
     "averaged": lambda unit: {},
     "averaged, given noise and mean": lambda unit: {"mean": 0.25 * unit, "noise": 1e-3 * unit**2},
     "averaged, mean function": lambda unit: {"mean": unit * LINE.points[:, 0]},
@@ -64,7 +76,10 @@ MODELS: dict[str, Any] = {
         "noise": 1e-3 * unit**2,
         "tasks": known_covariance(mean=[0.25 * unit, 0.5 * unit]),
     },
-    "known tasks, learned noise": lambda unit: {"kernel": known_kernel(unit), "tasks": known_covariance()},
+    "known tasks, learned noise": lambda unit: {
+        "kernel": known_kernel(unit),
+        "tasks": known_covariance(),
+    },
     "known tasks, learned kernel": lambda unit: {"tasks": known_covariance()},
     "learned tasks, known kernel": lambda unit: {"kernel": known_kernel(unit), "tasks": ASSAY},
     "learned tasks, known kernel, given noise": lambda unit: {
@@ -73,7 +88,10 @@ MODELS: dict[str, Any] = {
         "mean": 0.25 * unit,
         "tasks": ASSAY,
     },
-    "learned tasks, composed kernel": lambda unit: {"kernel": composed_kernel(unit), "tasks": ASSAY},
+    "learned tasks, composed kernel": lambda unit: {
+        "kernel": composed_kernel(unit),
+        "tasks": ASSAY,
+    },
     "learned tasks, point estimate": lambda unit: {**learned(marginalise=False), "tasks": ASSAY},
     "learned tasks": lambda unit: {"tasks": ASSAY},
 }
@@ -82,12 +100,15 @@ MODELS: dict[str, Any] = {
 def scaled_study(kind: str, goal: str, unit: float, truth: Any = field, **options: Any) -> tv.Study:
     """Return a study with values and model in the given unit.
 
-    Most values are observed together, as a fit after each of them takes long; the last three are observed one by one.
+    Most values are observed together, as a fit after each of them takes long; the last three are
+    observed one by one.
     """
     goals: dict[str, tv.Goal] = {"level": tv.LevelSet(0.4 * unit), "maximum": tv.Maximize()}
     study = tv.Study(LINE, goals[goal], **MODELS[kind](unit), **options)
     learner = study._learner
-    values = [truth(LINE.points[row, 0]) + 0.02 * (-1) ** position for position, row in enumerate(ROWS)]
+    values = [
+        truth(LINE.points[row, 0]) + 0.02 * (-1) ** position for position, row in enumerate(ROWS)
+    ]
     measured = list(zip(ROWS, values, strict=True))
     if study.tasks is not None:
         assay = [(row + len(LINE), 0.7 * y + 0.05 * np.cos(40 * row)) for row, y in measured[::2]]
@@ -97,7 +118,9 @@ def scaled_study(kind: str, goal: str, unit: float, truth: Any = field, **option
         site, y = measured[position]
         table = learner.actions.candidates(None)
         task = site // len(LINE)
-        action = Action(1 + position, table.points[site], site, None, task, float(table.noise[site, 0]), 1.0)
+        action = Action(
+            1 + position, table.points[site], site, None, task, float(table.noise[site, 0]), 1.0
+        )
         return action, unit * y
 
     first = len(measured) - 3
@@ -114,9 +137,13 @@ def assert_scaled(study: tv.Study, plain: tv.Study, unit: float, rtol: float = 1
     size = float(np.abs(other.mean).max())
     for name in ("mean", "sd", "lower", "upper"):
         own = getattr(result, name) / unit
-        np.testing.assert_allclose(own, getattr(other, name), rtol=rtol, atol=rtol * size, err_msg=name)
+        np.testing.assert_allclose(
+            own, getattr(other, name), rtol=rtol, atol=rtol * size, err_msg=name
+        )
     for name in ("probability", "above", "below", "potential"):
-        np.testing.assert_allclose(getattr(result, name), getattr(other, name), atol=10 * rtol, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(result, name), getattr(other, name), atol=10 * rtol, err_msg=name
+        )
     assert result.best.index == other.best.index
     assert result.outliers == other.outliers
     assert result.model_check.failure == other.model_check.failure
@@ -158,16 +185,24 @@ def test_logarithms_are_shifted_by_the_unit() -> None:
     plain.ask()
     for exponent in (-10, 10):
         scaled = scaled_study("averaged", "level", 2.0**exponent, truth=skewed, transform="log")
-        assert_scaled(scaled, plain, 2.0**exponent, rtol=1e-4)  # the sum of two logarithms is rounded
+        assert_scaled(
+            scaled, plain, 2.0**exponent, rtol=1e-4
+        )  # the sum of two logarithms is rounded
 
 
-@pytest.mark.parametrize("kernel", [known_kernel(1.0), tv.Learned("matern32")], ids=["own", "learned"])
+@pytest.mark.parametrize(
+    "kernel", [known_kernel(1.0), tv.Learned("matern32")], ids=["own", "learned"]
+)
 def test_a_fit_to_a_table_scales_with_its_values(kernel: Any) -> None:
     x = np.linspace(0, 1, 25)
 
     def fitted_study(unit: float) -> tv.Study:
         study = tv.Study(LINE, tv.LevelSet(0.4 * unit), kernel=kernel)
-        study.fit(pd.DataFrame({"x": x, "value": [unit * (field(each) + 0.05 * np.cos(70 * each)) for each in x]}))
+        study.fit(
+            pd.DataFrame(
+                {"x": x, "value": [unit * (field(each) + 0.05 * np.cos(70 * each)) for each in x]}
+            )
+        )
         for row in ROWS:
             study.tell(LINE.point(row), unit * field(LINE.points[row, 0]))
         return study

@@ -1,4 +1,5 @@
-"""Several vehicles on one study: positions, speeds, budgets and events of each, and runs of all of them."""
+"""Several vehicles on one study: positions, speeds, budgets and events of each, and runs of all
+of them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,13 @@ BOATS = {"fast": tv.Vehicle(speed=4.0), "slow": tv.Vehicle(start={"x": 10.0, "y"
 
 
 def a_study(**options: Any) -> tv.Study:
-    given_options = {"kernel": RBF([2.0, 2.0]), "mean": 0.0, "noise": 0.01, "cost": TRAVEL, "vehicles": BOATS}
+    given_options = {
+        "kernel": RBF([2.0, 2.0]),
+        "mean": 0.0,
+        "noise": 0.01,
+        "cost": TRAVEL,
+        "vehicles": BOATS,
+    }
     return tv.Study(LAKE, tv.LevelSet(0.5), **{**given_options, **options})
 
 
@@ -40,7 +47,8 @@ def distance(a: dict[str, float], b: dict[str, float]) -> float:
     return sum(abs(a[name] - b[name]) for name in a)
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
+# -- asking
+# --------------------------------------------------------------------------------------------------
 
 
 def test_every_vehicle_travels_from_its_own_position_at_its_own_speed() -> None:
@@ -49,7 +57,9 @@ def test_every_vehicle_travels_from_its_own_position_at_its_own_speed() -> None:
     for who in ("fast", "slow", "slow", "fast", "slow"):
         suggestion = study.ask(who=who)
         assert suggestion.who == who
-        assert suggestion.cost == pytest.approx(1 + distance(suggestion.point, before[who]) / BOATS[who].speed)
+        assert suggestion.cost == pytest.approx(
+            1 + distance(suggestion.point, before[who]) / BOATS[who].speed
+        )
         before[who] = suggestion.point
     assert [status(study, name).position for name in BOATS] == [before["fast"], before["slow"]]
 
@@ -96,7 +106,9 @@ def test_events_and_measurements_record_who(tmp_path: Path) -> None:
 def test_studies_without_vehicles_are_stored_as_before() -> None:
     study = a_study(vehicles=None)
     study.tell(study.ask(), 0.3)
-    assert not any({"who", "repeats", "vehicles"} & set(details) for details in study.events["details"])
+    assert not any(
+        {"who", "repeats", "vehicles"} & set(details) for details in study.events["details"]
+    )
     assert "who" not in study.measurements
     assert study.ask().who is None
 
@@ -112,7 +124,8 @@ def test_withdrawing_returns_a_vehicle_to_where_it_was() -> None:
     assert status(study, "slow").position == {"x": 10.0, "y": 4.0}
 
 
-# -- budgets -----------------------------------------------------------------------------------------------------------
+# -- budgets
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_vehicle_is_suggested_only_what_its_budget_pays() -> None:
@@ -147,7 +160,8 @@ def test_the_ways_back_of_all_vehicles_are_kept_within_the_budget() -> None:
     assert study.spent + sum(each.way_back for each in study.vehicle_statuses) <= 60.0 + 1e-9
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
+# -- running
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_simulates_vehicles_side_by_side() -> None:
@@ -217,7 +231,9 @@ def test_a_simulated_run_goes_on_as_if_it_had_not_stopped() -> None:
 
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["ask", "ask", "tell", "tell", "point", "repeats", "withdraw", "remove", "correct"]),
+        st.sampled_from(
+            ["ask", "ask", "tell", "tell", "point", "repeats", "withdraw", "remove", "correct"]
+        ),
         st.integers(0, 50),
         st.floats(-2, 2),
         st.sampled_from(["fast", "slow"]),
@@ -229,7 +245,9 @@ OPERATIONS = st.lists(
 
 @given(OPERATIONS)
 @settings(max_examples=25, deadline=None)
-def test_whatever_the_vehicles_do_the_events_lead_to_where_the_study_stands(operations: Any) -> None:
+def test_whatever_the_vehicles_do_the_events_lead_to_where_the_study_stands(
+    operations: Any,
+) -> None:
     live = a_study()
     other = a_study()
     for what, choice, y, who, read_again in operations:
@@ -265,7 +283,8 @@ def test_two_boats_map_a_lake_in_less_time_than_one() -> None:
     assert hours(["a", "b"]) < 0.7 * hours(["a"])
 
 
-# -- repeats -----------------------------------------------------------------------------------------------------------
+# -- repeats
+# --------------------------------------------------------------------------------------------------
 
 
 def test_repeats_pay_the_way_once_and_do_not_move_anybody() -> None:
@@ -290,14 +309,19 @@ def test_repeats_have_the_level_and_task_of_the_first() -> None:
     tasks = tv.Tasks([[1.0, 0.5], [0.5, 1.0]], ["algae", "light"])
     study = a_study(vehicles=None, noise=levels, tasks=tasks, cost=None)
     study.tell_repeats({"x": 2.0, "y": 1.0}, [0.1, 0.2], level=1, task="light")
-    study.tell_repeats({"x": 2.25, "y": 1.0}, [0.1, 0.2], level=0, task="light")  # between the points of the grid
+    study.tell_repeats(
+        {"x": 2.25, "y": 1.0}, [0.1, 0.2], level=0, task="light"
+    )  # between the points of the grid
     rows = study.measurements[["level", "task", "noise", "cost", "x"]].to_numpy().tolist()
     assert rows == [[1, "light", 0.1, 1.0, 2.0]] * 2 + [[0, "light", 1e-3, 5.0, 2.25]] * 2
 
 
 def test_refused_repeats_record_nothing() -> None:
     study = a_study(vehicles=None)
-    for values, message in (([], "at least one value"), ([0.1, float("nan")], "must be a finite number")):
+    for values, message in (
+        ([], "at least one value"),
+        ([0.1, float("nan")], "must be a finite number"),
+    ):
         with pytest.raises(tv.TruvarError, match=message):
             study.tell_repeats({"x": 2.0, "y": 1.0}, values)
     with pytest.raises(tv.TruvarError, match="99"):
@@ -305,7 +329,8 @@ def test_refused_repeats_record_nothing() -> None:
     assert study.steps == 0
 
 
-# -- files and refusals ------------------------------------------------------------------------------------------------
+# -- files and refusals
+# ------------------------------------------------------------------------------------------------
 
 
 def test_measurements_of_vehicles_go_through_a_csv_file() -> None:
@@ -331,8 +356,14 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "speed": (lambda: tv.Vehicle(speed=0), "must be > 0"),
     "budget": (lambda: tv.Vehicle(budget=-1), "must be > 0"),
     "start": (lambda: tv.Vehicle(start=3), "must be a point"),
-    "start without a column": (lambda: a_study(vehicles={"a": tv.Vehicle(start={"x": 0})}), "'y' is missing"),
-    "speed without travel": (lambda: a_study(vehicles={"a": tv.Vehicle(speed=2)}, cost=2.0), "needs a cost of travel"),
+    "start without a column": (
+        lambda: a_study(vehicles={"a": tv.Vehicle(start={"x": 0})}),
+        "'y' is missing",
+    ),
+    "speed without travel": (
+        lambda: a_study(vehicles={"a": tv.Vehicle(speed=2)}, cost=2.0),
+        "needs a cost of travel",
+    ),
     "another's suggestion": (
         lambda: (study := a_study()).tell(study.ask(who="slow"), 0.1, who="fast"),
         "is for slow",
@@ -398,10 +429,17 @@ def test_repeats_with_a_key_count_once() -> None:
 def test_a_vehicle_that_can_pay_for_no_place_of_the_initial_design_is_told_so() -> None:
     """The places that the design would go to are out of reach, and the one in reach failed."""
     frame = pd.DataFrame({"depth": [1.5, 2.5, 3.5], "site": list("ABC")})
-    ways = pd.DataFrame([[0, 3.5, 9], [3.5, 0, 4], [9, 4, 0]], index=list("ABC"), columns=list("ABC"))
+    ways = pd.DataFrame(
+        [[0, 3.5, 9], [3.5, 0, 4], [9, 4, 0]], index=list("ABC"), columns=list("ABC")
+    )
     cost = tv.Cost(base=1.0, travel=tv.TravelMatrix(ways, places="site"), start="A", returns=True)
     domain = tv.Domain.table(frame, columns=["depth"])
-    study = tv.Study(domain, tv.LevelSet(4.0), cost=cost, vehicles={"b1": tv.Vehicle(), "b2": tv.Vehicle(budget=9)})
+    study = tv.Study(
+        domain,
+        tv.LevelSet(4.0),
+        cost=cost,
+        vehicles={"b1": tv.Vehicle(), "b2": tv.Vehicle(budget=9)},
+    )
     study.fail({"depth": 1.5}, "storm", cost=6.0, who="b2")
     with pytest.raises(tv.Finished, match="left of the budget of b2 do not pay"):
         study.ask(who="b2")

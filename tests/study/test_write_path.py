@@ -67,7 +67,8 @@ def file(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'line.db'}"
 
 
-# -- models ------------------------------------------------------------------------------------------------------------
+# -- models
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_study_in_memory_builds_its_model_once(models: list[int]) -> None:
@@ -76,13 +77,17 @@ def test_a_study_in_memory_builds_its_model_once(models: list[int]) -> None:
     assert len(models) == 1
 
 
-def test_a_new_stored_study_builds_its_model_once(file: str, models: list[int], engines: list[int]) -> None:
+def test_a_new_stored_study_builds_its_model_once(
+    file: str, models: list[int], engines: list[int]
+) -> None:
     study = a_study(store=file, name="line")
     study.tell(study.ask(), 0.3)
     assert (len(models), len(engines)) == (1, 1)
 
 
-def test_opening_a_study_and_telling_builds_its_model_once(file: str, models: list[int], engines: list[int]) -> None:
+def test_opening_a_study_and_telling_builds_its_model_once(
+    file: str, models: list[int], engines: list[int]
+) -> None:
     a_study(store=file, name="line").run(lambda point: point["x"], steps=4)
     models.clear()
     engines.clear()
@@ -91,7 +96,9 @@ def test_opening_a_study_and_telling_builds_its_model_once(file: str, models: li
     assert (len(models), len(engines)) == (1, 1)
 
 
-def test_opening_a_study_with_corrections_builds_its_model_once(file: str, models: list[int]) -> None:
+def test_opening_a_study_with_corrections_builds_its_model_once(
+    file: str, models: list[int]
+) -> None:
     study = a_study(store=file, name="line")
     study.run(lambda point: point["x"], steps=4)
     study.correct(2, 0.9)
@@ -110,7 +117,8 @@ def test_a_correction_rebuilds_the_model_once(models: list[int]) -> None:
     assert len(models) == 1
 
 
-# -- the command line --------------------------------------------------------------------------------------------------
+# -- the command line
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -137,17 +145,22 @@ def test_the_command_tell_opens_the_database_once_and_builds_the_model_once(
     assert (len(models), len(engines)) == (1, 1)
 
 
-def test_the_only_study_of_a_store_is_opened_without_its_name(file: str, engines: list[int]) -> None:
+def test_the_only_study_of_a_store_is_opened_without_its_name(
+    file: str, engines: list[int]
+) -> None:
     a_study(store=file, name="line")
     engines.clear()
     assert tv.load(file).name == "line"
     assert len(engines) == 1
     a_study(store=file, name="a line")
-    with pytest.raises(StudyNotFoundError, match="exactly one study, got 'a line', 'line'; give name='a line'"):
+    with pytest.raises(
+        StudyNotFoundError, match="exactly one study, got 'a line', 'line'; give name='a line'"
+    ):
         tv.load(file)
 
 
-# -- events ------------------------------------------------------------------------------------------------------------
+# -- events
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_change_does_not_parse_the_action_it_has_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,14 +183,19 @@ def test_a_replayed_action_is_the_one_that_was_written(monkeypatch: pytest.Monke
     study.ask(2)
 
     def fields(action: Action) -> list[Any]:
-        return [value.tolist() if name == "point" else value for name, value in vars(action).items()]
+        return [
+            value.tolist() if name == "point" else value for name, value in vars(action).items()
+        ]
 
     written = [fields(action) for action, _ in study._learner.observations]
-    replayed = [fields(action) for action, _ in tv.Study.from_json(study.to_json())._learner.observations]
+    replayed = [
+        fields(action) for action, _ in tv.Study.from_json(study.to_json())._learner.observations
+    ]
     np.testing.assert_equal(replayed, written)
 
 
-# -- refused settings --------------------------------------------------------------------------------------------------
+# -- refused settings
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_setting_that_cannot_be_stored_is_refused(file: str) -> None:
@@ -187,7 +205,9 @@ def test_a_setting_that_cannot_be_stored_is_refused(file: str) -> None:
     assert tv.studies(file)["name"].tolist() == ["other"]
 
 
-def test_an_invalid_setting_is_reported_for_what_it_is_even_if_it_cannot_be_stored(file: str) -> None:
+def test_an_invalid_setting_is_reported_for_what_it_is_even_if_it_cannot_be_stored(
+    file: str,
+) -> None:
     with pytest.raises(InvalidModelError, match="kernel"):
         a_study(kernel=lambda x: x, store=file, name="line")
     with pytest.raises(tv.TruvarError, match="noise"):

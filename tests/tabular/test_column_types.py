@@ -1,4 +1,5 @@
-"""Columns that are no coordinates as they stand are handled, or refused with what to write instead."""
+"""Columns that are no coordinates as they stand are handled, or refused with what to write
+instead."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def points_of(table: object, **how: object) -> list[list[float]]:
     return tv.Domain.table(table, **how).points.tolist()  # type: ignore[arg-type]
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -29,9 +31,15 @@ def points_of(table: object, **how: object) -> list[list[float]]:
     [
         ("x,y\n1,2,3,\n4,5,6,\n", "line 2: expected 2 values, got 4; fix the line"),
         ("x,x\n1,2\n3,4\n", "column 'x' is duplicated"),
-        ("x y\n1 2\n3 4\n", r"got spaces in the line 'x y'; replace them, or .*pd.read_csv\(path, sep='\\\\s\+'\)"),
+        (
+            "x y\n1 2\n3 4\n",
+            r"got spaces in the line 'x y'; replace them, or .*pd.read_csv\(path, sep='\\\\s\+'\)",
+        ),
         ("x:y\n1:2\n3:4\n", "got colons in the line 'x:y'"),
-        ("# made by hand\nx,y\n1,2\n", "remove the comments before the line that names the columns"),
+        (
+            "# made by hand\nx,y\n1,2\n",
+            "remove the comments before the line that names the columns",
+        ),
     ],
 )
 def test_a_file_whose_cells_cannot_be_told_apart_is_refused(text: str, message: str) -> None:
@@ -49,15 +57,21 @@ def test_a_delimiter_at_the_end_of_some_lines_shifts_nothing() -> None:
 
 
 def test_columns_that_pandas_shifted_are_refused_with_the_remedy() -> None:
-    shifted = pd.read_csv(StringIO("x,y,z\n1,2,3,\n4,5,6,\n"))  # takes the first column for the index
-    with pytest.raises(InvalidDomainError, match=r"none in any row of column 'z'; .*index_col=False"):
+    shifted = pd.read_csv(
+        StringIO("x,y,z\n1,2,3,\n4,5,6,\n")
+    )  # takes the first column for the index
+    with pytest.raises(
+        InvalidDomainError, match=r"none in any row of column 'z'; .*index_col=False"
+    ):
         tv.Domain.table(shifted)
 
 
 def test_columns_that_pandas_may_have_shifted_are_warned_of_with_the_remedy() -> None:
     text = "x,y,z\n1,2,3,\n4,5,6,\n"
     shifted = pd.read_csv(StringIO(text))
-    with pytest.warns(UserWarning, match=r"column 'z' is empty, and .* \(1, 4, ...\); .*index_col=False"):
+    with pytest.warns(
+        UserWarning, match=r"column 'z' is empty, and .* \(1, 4, ...\); .*index_col=False"
+    ):
         tv.Domain.table(shifted, columns=["x", "y"])
     right = pd.read_csv(StringIO(text), index_col=False)
     with no_warnings():
@@ -69,12 +83,16 @@ def test_columns_that_pandas_may_have_shifted_are_warned_of_with_the_remedy() ->
 
 def test_another_encoding_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_bytes("größe,y\n1,2\n".encode("cp1252"))
-    with pytest.raises(InvalidDomainError, match="must be UTF-8 text, got another encoding; save it as CSV UTF-8"):
+    with pytest.raises(
+        InvalidDomainError, match="must be UTF-8 text, got another encoding; save it as CSV UTF-8"
+    ):
         tv.Domain.table(tmp_path / "table.csv")
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
-def test_the_index_that_to_csv_wrote_names_the_rows_of_a_file(delimiter: str, tmp_path: Path) -> None:
+def test_the_index_that_to_csv_wrote_names_the_rows_of_a_file(
+    delimiter: str, tmp_path: Path
+) -> None:
     frame = pd.DataFrame({"x": [1.5, 2.5], "y": [3.0, 4.0]}, index=["north", "south"])
     frame.to_csv(tmp_path / "table.csv", sep=delimiter)
     domain = tv.Domain.table(tmp_path / "table.csv")
@@ -103,7 +121,9 @@ def test_the_saved_index_in_a_dataframe_is_no_coordinate_unless_it_is_named() ->
 
 
 def test_another_column_without_a_name_is_refused_unless_it_is_empty() -> None:
-    with pytest.raises(InvalidDomainError, match="every column must have a name, but column 2 has none"):
+    with pytest.raises(
+        InvalidDomainError, match="every column must have a name, but column 2 has none"
+    ):
         tv.Domain.table(pd.read_csv(StringIO("x,,y\n1,2,3\n4,5,6\n")))
     assert tv.Domain.table(pd.read_csv(StringIO("x,y,\n1,2,\n3,4,\n"))).columns == ("x", "y")
 
@@ -112,26 +132,33 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty() -> None:
 def test_numbers_with_a_unit_are_categories_with_a_warning(values: list[str]) -> None:
     frame = pd.DataFrame({"x": values})
     with pytest.warns(
-        UserWarning, match=rf"column 'x' holds numbers with a unit, such as '{values[0]}'.*without an order"
+        UserWarning,
+        match=rf"column 'x' holds numbers with a unit, such as '{values[0]}'.*without an order",
     ):
         tv.Domain.table(frame)
     with no_warnings():
         tv.Domain.table(frame.astype("category"))
 
 
-@pytest.mark.parametrize("values", [["a1", "a2"], ["1 m", "2 s"], ["2026-01-01", "2026-01-02"], ["12:30", "12:45"]])
+@pytest.mark.parametrize(
+    "values", [["a1", "a2"], ["1 m", "2 s"], ["2026-01-01", "2026-01-02"], ["12:30", "12:45"]]
+)
 def test_other_texts_are_no_numbers_with_a_unit(values: list[str]) -> None:
     with no_warnings():
         assert len(tv.Domain.table(pd.DataFrame({"x": values}))) == 2
 
 
-# -- types -------------------------------------------------------------------------------------------------------------
+# -- types
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1 + 2j, 2.0], "complex numbers such as .*; give the real and the imaginary part as two columns"),
+        (
+            [1 + 2j, 2.0],
+            "complex numbers such as .*; give the real and the imaginary part as two columns",
+        ),
         ([[1], [2]], r"list objects such as '\[1\]'; write it as numbers, or as one text per row"),
         ([time(1), time(2)], "time objects such as '01:00:00'"),
         (pd.interval_range(0, 2), "Interval objects"),
@@ -139,10 +166,15 @@ def test_other_texts_are_no_numbers_with_a_unit(values: list[str]) -> None:
         (["1 + 2i", "3i"], "complex numbers"),
         (pd.to_timedelta([1, 2], unit="D"), r"durations such as .*frame\['x'\] / pd.Timedelta"),
         (pd.period_range("2024", periods=2, freq="D"), r"periods such as .*to_timestamp\(\)"),
-        (["01/02/2024", "13/02/2024"], r"the day or the month may come first; write them as .*pd.to_datetime"),
+        (
+            ["01/02/2024", "13/02/2024"],
+            r"the day or the month may come first; write them as .*pd.to_datetime",
+        ),
     ],
 )
-def test_types_that_no_coordinate_has_are_refused_with_the_remedy(values: object, message: str) -> None:
+def test_types_that_no_coordinate_has_are_refused_with_the_remedy(
+    values: object, message: str
+) -> None:
     with pytest.raises(InvalidDomainError, match=message):
         tv.Domain.table(pd.DataFrame({"x": values}))
 
@@ -171,10 +203,14 @@ def test_texts_that_resemble_dates_or_numbers_stay_categories() -> None:
 def test_dates_are_coordinates_with_or_without_a_time_zone() -> None:
     for zone in (None, "UTC", "Europe/Zurich"):
         days = pd.date_range("2024-03-12", periods=3, tz=zone)
-        assert np.diff(tv.Domain.table(pd.DataFrame({"day": days})).points[:, 0]).tolist() == [1.0, 1.0]
+        assert np.diff(tv.Domain.table(pd.DataFrame({"day": days})).points[:, 0]).tolist() == [
+            1.0,
+            1.0,
+        ]
 
 
-# -- names and containers ----------------------------------------------------------------------------------------------
+# -- names and containers
+# ----------------------------------------------------------------------------------------------
 
 
 def test_names_that_are_numbers_become_text() -> None:
@@ -199,7 +235,9 @@ def test_arrays_by_name_rows_by_name_and_structured_arrays_are_tables() -> None:
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(InvalidDomainError, match=r"lists of one length, got the shapes x: \(2,\), y: \(3,\)"):
+    with pytest.raises(
+        InvalidDomainError, match=r"lists of one length, got the shapes x: \(2,\), y: \(3,\)"
+    ):
         as_table({"x": [1, 2], "y": [1, 2, 3]})
 
 
@@ -210,4 +248,7 @@ def test_lazy_tables_and_record_batches() -> None:
     with pytest.raises(InvalidDomainError, match=r"got a LazyFrame; give table.collect\(\)"):
         tv.Domain.table(polars.DataFrame({"x": [1.0]}).lazy())
     assert points_of(pyarrow.record_batch({"x": [1.0, 2.0]})) == [[1.0], [2.0]]
-    assert points_of(polars.DataFrame({"x": ["1.5", "2.5"]}).cast(polars.Decimal(10, 2))) == [[1.5], [2.5]]
+    assert points_of(polars.DataFrame({"x": ["1.5", "2.5"]}).cast(polars.Decimal(10, 2))) == [
+        [1.5],
+        [2.5],
+    ]

@@ -1,4 +1,5 @@
-"""Tables as people have them: other libraries, delimiters, decimal signs, units, marks, missing and repeated rows."""
+"""Tables as people have them: other libraries, delimiters, decimal signs, units, marks, missing
+and repeated rows."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ import pytest
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
-from truvar.tabular.delimited import NumberFormat, find_column, find_delimiter, find_number_format, read_cells
+from truvar.tabular.delimited import (
+    NumberFormat,
+    find_column,
+    find_delimiter,
+    find_number_format,
+    read_cells,
+)
 from truvar.tabular.tables import as_table, parse_table, read_table, write_excel
 
 
@@ -30,14 +37,25 @@ def written(path: Path, content: str | bytes) -> Path:
         ('x,y\n"1,234.5",2.5\n3,4\n', [[1234.5, 2.5], [3.0, 4.0]]),
         ('x,y\n"1,5","2,5"\n3,4\n', [[1.5, 2.5], [3.0, 4.0]]),
         ("x\ty\n1\t2,5\n3\t4\n", [[1.0, 2.5], [3.0, 4.0]]),
-        ("x;y\n12,345;2\n3;4\n", [[12.345, 2.0], [3.0, 4.0]]),  # a semicolon goes with decimal commas
-        ("x;y\n12,345;2.5\n3;4\n", [[12345.0, 2.5], [3.0, 4.0]]),  # 2.5 shows that the comma is not a decimal sign
+        (
+            "x;y\n12,345;2\n3;4\n",
+            [[12.345, 2.0], [3.0, 4.0]],
+        ),  # a semicolon goes with decimal commas
+        (
+            "x;y\n12,345;2.5\n3;4\n",
+            [[12345.0, 2.5], [3.0, 4.0]],
+        ),  # 2.5 shows that the comma is not a decimal sign
         ("x,y,\n1,2.5,\n3,4,\n", [[1.0, 2.5], [3.0, 4.0]]),
-        ("x,y\n1,2.5,\n3,4,\n", [[1.0, 2.5], [3.0, 4.0]]),  # a trailing comma must not shift the columns
+        (
+            "x,y\n1,2.5,\n3,4,\n",
+            [[1.0, 2.5], [3.0, 4.0]],
+        ),  # a trailing comma must not shift the columns
         ("\ufeffx, y\n1, 2.5\n\n3, 4\n", [[1.0, 2.5], [3.0, 4.0]]),
     ],
 )
-def test_numbers_of_a_file_are_read_whatever_its_signs(text: str, expected: list[list[float]], tmp_path: Path) -> None:
+def test_numbers_of_a_file_are_read_whatever_its_signs(
+    text: str, expected: list[list[float]], tmp_path: Path
+) -> None:
     frame = read_table(written(tmp_path / "table.csv", text))
     assert list(frame.columns) == ["x", "y"]
     np.testing.assert_array_equal(frame.to_numpy(float), expected)
@@ -50,7 +68,10 @@ def test_utf_16_of_excel_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["x;y\n1,5;2.5\n", "x;y\n1,234;1.234\n", 'x,y\n"1,5",2.5\n'])
 def test_mixed_decimal_signs_are_refused_with_the_lines(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidDomainError, match=r"one decimal sign, got '1,\d+' \(line 2\) and '\d\.\d+' \(line 2\)"):
+    with pytest.raises(
+        InvalidDomainError,
+        match=r"one decimal sign, got '1,\d+' \(line 2\) and '\d\.\d+' \(line 2\)",
+    ):
         read_table(written(tmp_path / "table.csv", text))
 
 
@@ -106,7 +127,9 @@ def test_a_unit_that_several_columns_could_have_is_not_guessed() -> None:
     assert find_column(["depth (m)", "depth (ft)"], "depth_ft") == "depth (ft)"
 
 
-def test_coordinates_and_other_columns_are_found_by_their_names_without_units(tmp_path: Path) -> None:
+def test_coordinates_and_other_columns_are_found_by_their_names_without_units(
+    tmp_path: Path,
+) -> None:
     path = written(tmp_path / "lake.csv", "distance (m);depth (m);time (min)\n0;-1,5;10\n5;-2;20\n")
     domain = tv.Domain.table(path, columns=["distance_m", "depth"])
     assert domain.columns == ("distance_m", "depth")
@@ -119,8 +142,12 @@ def test_coordinates_and_other_columns_are_found_by_their_names_without_units(tm
 
 
 def test_incomplete_rows_are_refused_with_all_their_numbers_or_dropped() -> None:
-    frame = pd.DataFrame({"x": [1.0, None, 3.0, None], "y": [1.0, 2.0, 3.0, 4.0]}, index=list("abcd"))
-    with pytest.raises(InvalidDomainError, match=r"nan in row 1, column 'x' \(2 incomplete rows: 1, 3\)"):
+    frame = pd.DataFrame(
+        {"x": [1.0, None, 3.0, None], "y": [1.0, 2.0, 3.0, 4.0]}, index=list("abcd")
+    )
+    with pytest.raises(
+        InvalidDomainError, match=r"nan in row 1, column 'x' \(2 incomplete rows: 1, 3\)"
+    ):
         tv.Domain.table(frame)
     domain = tv.Domain.table(frame, missing="drop")
     assert domain.points.tolist() == [[1.0, 1.0], [3.0, 3.0]]
@@ -140,7 +167,9 @@ def test_the_rows_that_satisfy_a_constraint_keep_their_labels_and_context() -> N
 
 def test_repeated_points_are_refused_with_their_rows_or_dropped() -> None:
     frame = pd.DataFrame({"x": [1.0, 2.0, 1.0, 1.0], "y": [1.0, 2.0, 1.0, 1.0]})
-    with pytest.raises(InvalidDomainError, match=r"rows 0 and 2 are both .*, and 1 more row repeats others"):
+    with pytest.raises(
+        InvalidDomainError, match=r"rows 0 and 2 are both .*, and 1 more row repeats others"
+    ):
         tv.Domain.table(frame)
     domain = tv.Domain.table(frame, duplicates="drop")
     assert domain.points.tolist() == [[1.0, 1.0], [2.0, 2.0]]

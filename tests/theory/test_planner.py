@@ -17,7 +17,8 @@ from truvar.cli import main
 from truvar.report.plan_summary import bounds_summary, bounds_text, plot_plan
 from truvar.theory import epoch_cost, simulate, theorem
 
-# -- the planner -------------------------------------------------------------------------------------------------------
+# -- the planner
+# --------------------------------------------------------------------------------------------------
 
 
 class RecordingGenerator:
@@ -34,7 +35,8 @@ class RecordingGenerator:
 
 
 def test_sampled_measurements_have_the_joint_density_of_a_draw_from_the_prior():
-    """The densities of the draws, each given those before it, multiply to the density of noisy values of one f."""
+    """The densities of the draws, each given those before it, multiply to the density of noisy
+    values of one f."""
     domain = tv.Domain.grid(x=[0.0, 0.3, 0.8])
     kernel = ConstantKernel(1.5) * Matern(0.5, nu=2.5)
     policy = tv.TruVaR(beta=tv.ConstantBeta(1e4))  # so wide that no point is decided
@@ -47,8 +49,13 @@ def test_sampled_measurements_have_the_joint_density_of_a_draw_from_the_prior():
         study.tell(suggestion, study.sample_measurement(suggestion, rng))
     y = np.array([draw for _, _, draw in rng.calls])
     covariance = kernel(domain.points[sites]) + 0.2 * np.eye(6)
-    joint = -0.5 * (y - 1) @ np.linalg.solve(covariance, y - 1) - 0.5 * np.linalg.slogdet(2 * pi * covariance)[1]
-    chained = sum(-0.5 * ((draw - mean) / sd) ** 2 - log(sd * sqrt(2 * pi)) for mean, sd, draw in rng.calls)
+    joint = (
+        -0.5 * (y - 1) @ np.linalg.solve(covariance, y - 1)
+        - 0.5 * np.linalg.slogdet(2 * pi * covariance)[1]
+    )
+    chained = sum(
+        -0.5 * ((draw - mean) / sd) ** 2 - log(sd * sqrt(2 * pi)) for mean, sd, draw in rng.calls
+    )
     assert chained == pytest.approx(joint, abs=1e-9)
 
 
@@ -79,7 +86,9 @@ def test_a_simulation_reports_progress_and_starts_no_threads_for_small_products(
     threads: list[int] = []
 
     def new(number: int) -> tv.Study:
-        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        threads.extend(
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        )
         return tv.Study(GRID, tv.LevelSet(0.3), kernel=RBF(0.3), mean=0.0, noise=1e-3, seed=number)
 
     done: list[tuple[int, int]] = []
@@ -113,7 +122,12 @@ def test_the_setting_of_a_study_is_in_units_of_the_prior():
     assert (setting.points, setting.actions) == (64, 128)
     assert (setting.min_cost, setting.max_cost) == (1.0, 3.0)
     assert np.allclose(setting.matrix(), RBF(0.3)(GRID.points))
-    assert (setting.eta, setting.r, setting.slack, setting.scale) == (1.0, 0.5, 0.1, pytest.approx(2.0))
+    assert (setting.eta, setting.r, setting.slack, setting.scale) == (
+        1.0,
+        0.5,
+        0.1,
+        pytest.approx(2.0),
+    )
     # twice the standard deviation: twice the epsilon costs the same
     unit = replace(setting, scale=1.0)
     assert theorem(setting, 2.0, 0.1).cost == theorem(unit, 1.0, 0.1).cost
@@ -124,7 +138,8 @@ def test_an_epoch_without_undecided_points_costs_nothing():
     assert epoch_cost(5.0, 10, 20.0, 0.5, 0.1, 3.0) == pytest.approx(5 * log(200 / 0.0025) + 3)
 
 
-# -- truvar bounds -----------------------------------------------------------------------------------------------------
+# -- truvar bounds
+# --------------------------------------------------------------------------------------------------
 
 PROBLEM = """
 name = "hill"
@@ -174,7 +189,10 @@ def test_the_command_prints_text(problem, capsys):
 def test_the_command_simulates_truvar_where_the_problem_names_no_policy(problem, capsys):
     arguments = ["bounds", problem(), "--epsilon", "2", "--runs", "2"]
     assert main(arguments) == 0
-    assert "policy: truvar, which the theory is about; a study of this problem uses auto" in capsys.readouterr().out
+    assert (
+        "policy: truvar, which the theory is about; a study of this problem uses auto"
+        in capsys.readouterr().out
+    )
     found = {}
     for name in ("", "truvar", "auto"):
         path = Path(problem())
@@ -201,7 +219,14 @@ def test_the_theorems_beta_needs_truvar(problem, capsys):
 def test_the_command_prints_json(problem, capsys):
     arguments = ["--epsilon", "2", "--delta", "0.05", "--runs", "2", "--json"]
     assert (
-        main(["bounds", problem("levels = [{variance = 0.01, cost = 3}, {variance = 0.2, cost = 1}]"), *arguments]) == 0
+        main(
+            [
+                "bounds",
+                problem("levels = [{variance = 0.01, cost = 3}, {variance = 0.2, cost = 1}]"),
+                *arguments,
+            ]
+        )
+        == 0
     )
     summary = json.loads(capsys.readouterr().out)
     assert summary["delta"] == 0.05
@@ -212,9 +237,14 @@ def test_the_command_prints_json(problem, capsys):
 
 
 def test_the_command_reports_that_the_theorem_does_not_apply(problem, capsys):
-    assert main(["bounds", problem(cost="travel = {x = 2.0}"), "--epsilon", "2", "--runs", "0"]) == 0
+    assert (
+        main(["bounds", problem(cost="travel = {x = 2.0}"), "--epsilon", "2", "--runs", "0"]) == 0
+    )
     output = capsys.readouterr().out
-    assert "but the cost depends on the last position: the bound does not apply to this problem" in output
+    assert (
+        "but the cost depends on the last position: the bound does not apply to this problem"
+        in output
+    )
     assert "simulation" not in output
 
 
@@ -229,18 +259,25 @@ def test_the_command_simulates_with_the_theorems_beta_and_plots(problem, capsys,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--epsilon", "2", "--runs", "0", "--plot", "x.png"], "--plot needs a simulation, got --runs 0"),
+        (
+            ["--epsilon", "2", "--runs", "0", "--plot", "x.png"],
+            "--plot needs a simulation, got --runs 0",
+        ),
         (["--epsilon", "2", "--delta", "1.5", "--runs", "0"], "delta must lie between 0 and 1"),
     ],
 )
-def test_the_command_refuses_options_that_contradict_each_other(problem, capsys, arguments, message):
+def test_the_command_refuses_options_that_contradict_each_other(
+    problem, capsys, arguments, message
+):
     assert main(["bounds", problem(), *arguments]) == 1
     assert message in capsys.readouterr().err
 
 
 def test_a_problem_with_a_learned_model_is_refused(tmp_path, capsys):
     path = tmp_path / "learned.toml"
-    path.write_text('[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n[model]\nkernel = "rbf"\n')
+    path.write_text(
+        '[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n[model]\nkernel = "rbf"\n'
+    )
     assert main(["bounds", str(path), "--epsilon", "1"]) == 1
     assert "known model" in capsys.readouterr().err
 
@@ -249,7 +286,10 @@ def test_a_plan_is_plotted_with_the_theorems_cost_near_or_far():
     found = plan()
     for cost in (None, 2 * found.cost[-1], 1e9):
         figure = plot_plan(found, cost)
-        words = " ".join(text.get_text() for text in [*figure.axes[0].texts, *figure.axes[0].get_legend().get_texts()])
+        words = " ".join(
+            text.get_text()
+            for text in [*figure.axes[0].texts, *figure.axes[0].get_legend().get_texts()]
+        )
         assert ("Theorem 3.1" in words) == (cost is not None)
 
 

@@ -8,15 +8,15 @@
 | C_jx, posterior covariance of row j and candidate x | `covariance`, `step` | (rows, c) |
 | rho, share of sigma_j^2 that a measurement explains | C_jx^2 / (sigma_j^2 d_x) | |
 
-Choosing the likelier side of h is wrong with probability min(p, 1 - p); two independent draws of the side differ with
-probability 2 p (1 - p). Measurements that explain the share rho of sigma^2 reduce p (1 - p), on average over their
-values, by
+Choosing the likelier side of h is wrong with probability min(p, 1 - p); two independent draws of
+the side differ with probability 2 p (1 - p). Measurements that explain the share rho of sigma^2
+reduce p (1 - p), on average over their values, by
 
     G(rho, u^2) = 1 / (2 pi) times the integral of exp(-u^2 / (1 + sin t)) over 0 < t < arcsin(rho),
 
 whatever the measurements are. With 1 - rho = (1 - v)^2 the integrand is smooth in v up to rho = 1,
-exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a polynomial of degree 10 in v approximates G to 1e-7. It needs no
-table and no branch, and the sum over rows vectorises.
+exp(-u^2 / (1 + rho)) / (pi (1 + rho)^(1/2)), so that a polynomial of degree 10 in v approximates G
+to 1e-7. It needs no table and no branch, and the sum over rows vectorises.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from numba import njit
 from truvar._typing import Array
 
 DEGREE = 10
-NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2  # v at which the slope is exact, among them 0 and 1
+NODES = (
+    1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))
+) / 2  # v at which the slope is exact, among them 0 and 1
 FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
-TIE_TOLERANCE = 1e-9  # relative: stops, and positions in a tour, this close are tied, and the first is taken
+TIE_TOLERANCE = (
+    1e-9  # relative: stops, and positions in a tour, this close are tied, and the first is taken
+)
 SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in proportion
 
 
@@ -138,9 +142,10 @@ def _insertion(path, count, legs, first, x):  # type: ignore[no-untyped-def]
 def tour(across, among, noise, variance, curves, legs, first, share, path):  # type: ignore[no-untyped-def]
     """Plan a tour by greedy insertion and return its number of stops.
 
-    At each stage the stop with the highest reduction of ambiguity per extra cost is inserted where it costs least,
-    while its rate is at least `share` of the first one's and the path has room. The reduction depends on the share of
-    variance explained alone, so that a tour's total is exact without knowing the values that will be measured.
+    At each stage the stop with the highest reduction of ambiguity per extra cost is inserted where
+    it costs least, while its rate is at least `share` of the first one's and the path has room. The
+    reduction depends on the share of variance explained alone, so that a tour's total is exact
+    without knowing the values that will be measured.
 
     Args:
         across: Covariance of rows and possible stops, overwritten. (rows, q)
@@ -151,7 +156,8 @@ def tour(across, among, noise, variance, curves, legs, first, share, path):  # t
         legs: legs_ab is the cost of b coming from a. (q, q)
         first: Cost of each stop coming from the present position. (q,)
         share: Least rate of a stop, as a share of the first one's.
-        path: Filled with the stops in the order of travel; its length is the largest number of stops.
+        path: Filled with the stops in the order of travel; its length is the largest number of
+            stops.
     """
     rows, stops = across.shape
     rho = np.zeros(rows)

@@ -8,11 +8,11 @@
 | beta^(1/2) | `root_beta` | |
 | max(share s2, floor), the truncated variance | `share`, `floor` | |
 
-A measurement of x with the standardised value z moves the mean of target j by z C_jx scale_x and leaves it the variance
-s2 = sigma_j^2 - (C_jx scale_x)^2. So every bound is a line in z, and the highest of the bounds, to which those of a
-target are compared, is convex and piecewise linear: a target stays in M for z in an interval, or in a few.
-`expected_bounds` has the probabilities of these intervals for a standard normal z: its average over the measurement is
-exact.
+A measurement of x with the standardised value z moves the mean of target j by z C_jx scale_x and
+leaves it the variance s2 = sigma_j^2 - (C_jx scale_x)^2. So every bound is a line in z, and the
+highest of the bounds, to which those of a target are compared, is convex and piecewise linear: a
+target stays in M for z in an interval, or in a few. `expected_bounds` has the probabilities of
+these intervals for a standard normal z: its average over the measurement is exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,18 @@ ROUNDING = 4e-16  # share of two bounds: if they differ by less, they are equal
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def anticipated_bounds(  # type: ignore[no-untyped-def]
-    covariance, scale, variance, mean, root_beta, share, floor, nodes, weights, fraction, member, out
+    covariance,
+    scale,
+    variance,
+    mean,
+    root_beta,
+    share,
+    floor,
+    nodes,
+    weights,
+    fraction,
+    member,
+    out,
 ):
     """Add to out_x the sum over targets of P(the target stays in M) max(share s2, floor), after x is measured.
 
@@ -42,8 +53,9 @@ def anticipated_bounds(  # type: ignore[no-untyped-def]
         floor: Truncation.
         nodes: Values z over which the measurement is averaged. (q,)
         weights: Their probabilities. (q,)
-        fraction: 0 for an optimum: a target stays while its upper bound reaches the highest lower bound. Otherwise the
-            threshold is this fraction of the maximum, and members of M also stay while they are undecided.
+        fraction: 0 for an optimum: a target stays while its upper bound reaches the highest lower
+            bound. Otherwise the threshold is this fraction of the maximum, and members of M also
+            stay while they are undecided.
         member: Whether each target is in M. (a,)
         out: The sums. (c,)
     """
@@ -51,7 +63,9 @@ def anticipated_bounds(  # type: ignore[no-untyped-def]
     step = np.empty(width)
     half = np.empty(width)
     s2 = np.empty(width)
-    max_lower = np.full((len(nodes), width), -np.inf)  # highest lower bound over the targets, per node
+    max_lower = np.full(
+        (len(nodes), width), -np.inf
+    )  # highest lower bound over the targets, per node
     max_upper = np.full((len(nodes), width), -np.inf)  # highest upper bound
     for sweep in range(2):  # the first finds the highest bounds, the second compares with them
         for j in range(rows):
@@ -79,7 +93,9 @@ def anticipated_bounds(  # type: ignore[no-untyped-def]
                         moved = centre + z * step[x]
                         stays = moved + half[x] >= low[x]
                         if inside and fraction > 0.0:
-                            stays |= (moved + half[x] >= fraction * low[x]) & (moved - half[x] <= fraction * high[x])
+                            stays |= (moved + half[x] >= fraction * low[x]) & (
+                                moved - half[x] <= fraction * high[x]
+                            )
                         out[x] += weight * max(share * s2[x], floor) if stays else 0.0
 
 
@@ -100,15 +116,16 @@ def _highest_line(z, intercept, slope, rows):  # type: ignore[no-untyped-def]
 def _envelope(intercept, slope, rows, lines, vertices, heights):  # type: ignore[no-untyped-def]
     """Find the highest of some lines between -MAX_Z and MAX_Z (Eisner and Severance, 1976).
 
-    Where the present line crosses the next one that is known to come, the highest line is looked for: it is one of the
-    two, and the crossing is a vertex, or it belongs between them. Only lines above the first and the last line at
-    their crossing are looked at.
+    Where the present line crosses the next one that is known to come, the highest line is looked
+    for: it is one of the two, and the crossing is a vertex, or it belongs between them. Only lines
+    above the first and the last line at their crossing are looked at.
 
     Args:
         intercept: Value at 0 of every line. (a,)
         slope: Slope of every line. (a,)
         rows: The numbers of the lines; overwritten. (a,)
-        lines: Set to the highest lines from left to right; its end is a stack of those that come later. (a + 2,)
+        lines: Set to the highest lines from left to right; its end is a stack of those that come
+            later. (a + 2,)
         vertices: Set to the left ends of their stretches, and MAX_Z. (a + 2,)
         heights: Set to the values there. (a + 2,)
 
@@ -186,9 +203,14 @@ def _reaching(intercept, slope, factor, count, vertices, heights):  # type: igno
     """Return the interval of z in which a line reaches `factor` times an envelope; its ends are equal if nowhere."""
     first = 0
     last = count - 1
-    while first < last:  # find where the envelope comes closest to the line: from there on its slope exceeds the line's
+    while (
+        first < last
+        # find where the envelope comes closest to the line: from there on its slope exceeds the line's
+    ):
         middle = (first + last) // 2
-        rise = factor * (heights[middle + 1] - heights[middle]) - slope * (vertices[middle + 1] - vertices[middle])
+        rise = factor * (heights[middle + 1] - heights[middle]) - slope * (
+            vertices[middle + 1] - vertices[middle]
+        )
         if rise >= 0.0:
             last = middle
         else:
@@ -219,7 +241,9 @@ def _probability(left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expected_bounds(covariance, scale, variance, mean, root_beta, share, floor, fraction, member, out):  # type: ignore[no-untyped-def]
+def expected_bounds(
+    covariance, scale, variance, mean, root_beta, share, floor, fraction, member, out
+):  # type: ignore[no-untyped-def]
     """Add to out_x the sums of `anticipated_bounds`, averaged over a standard normal z exactly.
 
     Args:
@@ -269,16 +293,21 @@ def expected_bounds(covariance, scale, variance, mean, root_beta, share, floor, 
         total = 0.0
         for j in range(rows):
             left, right = _reaching(upper[j], slope[j], 1.0, count, vertices, max_lower)
-            if stretch[j, 0] < stretch[j, 1]:  # a target that is known exactly reaches it there only, up to rounding
+            if (
+                stretch[j, 0] < stretch[j, 1]
+            ):  # a target that is known exactly reaches it there only, up to rounding
                 left = min(left, stretch[j, 0]) if left < right else stretch[j, 0]
                 right = max(right, stretch[j, 1])
                 stretch[j] = 0.0
             stays = _probability(left, right)
             if fraction > 0.0 and member[j]:
-                # Undecided: its upper bound reaches the threshold's lower one, and its lower bound does not exceed the
-                # threshold's upper one. What it shares with the possible maximum is counted once.
+                # Undecided: its upper bound reaches the threshold's lower one, and its lower bound
+                # does not exceed the threshold's upper one. What it shares with the possible
+                # maximum is counted once.
                 low, high = _reaching(upper[j], slope[j], fraction, count, vertices, max_lower)
-                above, until = _reaching(lower[j], slope[j], fraction, others, other_vertices, max_upper)
+                above, until = _reaching(
+                    lower[j], slope[j], fraction, others, other_vertices, max_upper
+                )
                 stays += _probability(low, high)
                 stays -= _probability(max(low, above), min(high, until))
                 stays -= _probability(max(low, left), min(high, right))
@@ -288,7 +317,9 @@ def expected_bounds(covariance, scale, variance, mean, root_beta, share, floor, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor, threshold, average, out):  # type: ignore[no-untyped-def]
+def anticipated_level(
+    covariance, scale, variance, mean, root_beta, share, floor, threshold, average, out
+):  # type: ignore[no-untyped-def]
     """Add to out_x the sums of `anticipated_bounds` for an explicit threshold: a target stays while undecided.
 
     Args:
@@ -300,7 +331,8 @@ def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor
         share: Factor of the variance.
         floor: Truncation.
         threshold: h.
-        average: Whether to average over the value of the measurement, in closed form, or to take its mean.
+        average: Whether to average over the value of the measurement, in closed form, or to take
+            its mean.
         out: The sums. (c,)
     """
     rows, width = covariance.shape
@@ -315,7 +347,9 @@ def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor
             half = root_beta * np.sqrt(rest)
             low = gap - half
             high = gap + half
-            if average and move > 0.0 and min(abs(low), abs(high)) < 10.0 * move:  # beyond, the cdf is 0 or 1
+            if (
+                average and move > 0.0 and min(abs(low), abs(high)) < 10.0 * move
+            ):  # beyond, the cdf is 0 or 1
                 stays = 0.5 * (math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move)))
             else:
                 stays = 1.0 if low <= 0.0 <= high else 0.0
@@ -323,11 +357,13 @@ def anticipated_level(covariance, scale, variance, mean, root_beta, share, floor
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def anticipated_levels(covariance, scale, variance, mean, root_beta, share, floor, thresholds, average, out):  # type: ignore[no-untyped-def]
+def anticipated_levels(
+    covariance, scale, variance, mean, root_beta, share, floor, thresholds, average, out
+):  # type: ignore[no-untyped-def]
     """Add to out_x the sums of `anticipated_level` for several thresholds: a target stays while one is undecided.
 
-    The bounds of a target hold a threshold for an interval of its moved mean, one for each threshold, and all of them
-    have the same length: those that overlap are counted once.
+    The bounds of a target hold a threshold for an interval of its moved mean, one for each
+    threshold, and all of them have the same length: those that overlap are counted once.
 
     Args:
         covariance: C_jx. (a, c)
@@ -338,7 +374,8 @@ def anticipated_levels(covariance, scale, variance, mean, root_beta, share, floo
         share: Factor of the variance.
         floor: Truncation.
         thresholds: The thresholds, ascending. (b,)
-        average: Whether to average over the value of the measurement, in closed form, or to take its mean.
+        average: Whether to average over the value of the measurement, in closed form, or to take
+            its mean.
         out: The sums. (c,)
     """
     rows, width = covariance.shape
@@ -357,7 +394,9 @@ def anticipated_levels(covariance, scale, variance, mean, root_beta, share, floo
                 low = max(gap - half, reached)
                 high = gap + half
                 if average and move > 0.0:
-                    stays += 0.5 * (math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move)))
+                    stays += 0.5 * (
+                        math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move))
+                    )
                 elif low <= 0.0 <= high:
                     stays = 1.0
                 reached = high

@@ -86,7 +86,9 @@ def cell_information(weights, rest, normal, spare, labels, edges, out):  # type:
         joint[:] = 0
         for s in range(draws):
             joint[key[s]] += 1
-        conditional = 0.0  # minus the entropy of the label given the cell, times the number of draws
+        conditional = (
+            0.0  # minus the entropy of the label given the cell, times the number of draws
+        )
         for q in range(cells):
             count = 0
             for r in range(q * kinds, (q + 1) * kinds):
@@ -107,9 +109,9 @@ def _truncation_share(alpha):  # type: ignore[no-untyped-def]
 def log_variance(weights, rest, unseen, mean, scale, normal, best, starts, out):  # type: ignore[no-untyped-def]
     """Set out_x to E log Var(z_x | group).
 
-    Of the variance 1 of z_x, the draws leave `rest` open, of which `unseen` is the candidate's own: that part is known
-    to stay below the best value of the draw, which lies (best - mean) / scale above the candidate's mean, and is
-    truncated as a normal variable.
+    Of the variance 1 of z_x, the draws leave `rest` open, of which `unseen` is the candidate's own:
+    that part is known to stay below the best value of the draw, which lies (best - mean) / scale
+    above the candidate's mean, and is truncated as a normal variable.
 
     Args:
         weights: w_x. (m, k)
@@ -154,8 +156,15 @@ def log_variance(weights, rest, unseen, mean, scale, normal, best, starts, out):
             ahead = (means[g] - mean[x]) / scale[x] - z_mean
             if count > 1:
                 own = max(z_squares - count * z_mean * z_mean, 0.0) / (count - 1)
-                others = (squares[g] - count * means[g] * means[g]) / (count - 1) / (scale[x] * scale[x])
-                lead = max(own + others - 2 * (products - count * z_mean * means[g]) / (count - 1) / scale[x], 0.0)
+                others = (
+                    (squares[g] - count * means[g] * means[g]) / (count - 1) / (scale[x] * scale[x])
+                )
+                lead = max(
+                    own
+                    + others
+                    - 2 * (products - count * z_mean * means[g]) / (count - 1) / scale[x],
+                    0.0,
+                )
                 left = own + rest[x]
             else:
                 left = 1.0

@@ -1,7 +1,8 @@
 """Interpolation on a regular 3-d grid and its transpose, compiled.
 
-W has a row per point and a column per node: the weights of a point are the products of its weights along the three
-axes, `slow`, `middle` and `fast` (n, taps), at the nodes that begin at its `corner` (n, 3).
+W has a row per point and a column per node: the weights of a point are the products of its weights
+along the three axes, `slow`, `middle` and `fast` (n, taps), at the nodes that begin at its `corner`
+(n, 3).
 """
 
 from __future__ import annotations

@@ -13,20 +13,24 @@ CHUNK = 1024  # kernel values computed at a time: they and their squares stay in
 def exponentials(z, work):  # type: ignore[no-untyped-def]
     """Replace z <= 0 by exp(z), accurate to an ulp or two; below -700 the result stays at exp(-700).
 
-    There is no branch and no call, so that the loops vectorise: exp(z) = 2^k exp(r) with |r| <= log(2) / 2, where
-    exp(r) is a polynomial and 2^k is applied by adding k to the bits of the exponent.
+    There is no branch and no call, so that the loops vectorise: exp(z) = 2^k exp(r) with |r| <=
+    log(2) / 2, where exp(r) is a polynomial and 2^k is applied by adding k to the bits of the
+    exponent.
 
     Args:
         z: Arguments, overwritten by the results. (n,)
         work: Scratch space. (n,)
     """
-    shift = 6755399441055744.0  # 1.5 x 2^52: adding it rounds to an integer, which stays in the low bits
+    # 1.5 x 2^52: adding it rounds to an integer, which stays in the low bits
+    shift = 6755399441055744.0
     for i in range(len(z)):
         x = max(z[i], -700.0)
         moved = x * 1.4426950408889634 + shift
         work[i] = moved
         k = moved - shift
-        r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10  # log(2) in two parts
+        r = (
+            x - k * 6.93147180369123816490e-01
+        ) - k * 1.90821492927058770002e-10  # log(2) in two parts
         p = 1.0 / 6227020800.0
         p = p * r + 1.0 / 479001600.0
         p = p * r + 1.0 / 39916800.0
@@ -104,11 +108,22 @@ def stationary(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def mixture_moments(  # type: ignore[no-untyped-def]
-    observed, points, lengthscales, categorical, smoothness, variances, constants, factors, whitened, means, left
+    observed,
+    points,
+    lengthscales,
+    categorical,
+    smoothness,
+    variances,
+    constants,
+    factors,
+    whitened,
+    means,
+    left,
 ):
     """Subtract from prior moments at some points what the observations explain, for every member of a mixture.
 
-    Made for a few hundred observations at most: a library call for each member would take longer than the arithmetic.
+    Made for a few hundred observations at most: a library call for each member would take longer
+    than the arithmetic.
 
     Args:
         observed: Coordinates of the observations. (t, d)
@@ -121,14 +136,17 @@ def mixture_moments(  # type: ignore[no-untyped-def]
         factors: Lower Cholesky factors L of the covariance of the observed values. (M, t, t)
         whitened: L^-1 times the observed values minus the prior mean. (M, t)
         means: The prior means, to which L^-1 k times `whitened` is added. (M, q)
-        left: The prior variances, from which the squares of L^-1 k are subtracted; at least 0. (M, q)
+        left: The prior variances, from which the squares of L^-1 k are subtracted; at least 0. (M,
+            q)
     """
     t = len(observed)
     for m in range(len(variances)):
         for start in range(0, len(points), BLOCK):
             stop = min(start + BLOCK, len(points))
             few = points[start:stop]
-            solved = _covariance_rows(observed, few, lengthscales[m], categorical, smoothness, variances[m])
+            solved = _covariance_rows(
+                observed, few, lengthscales[m], categorical, smoothness, variances[m]
+            )
             for i in range(t):
                 for j in range(stop - start):
                     solved[i, j] += constants[m]
@@ -169,7 +187,9 @@ def forward_substitution(lower, columns):  # type: ignore[no-untyped-def]
     for i in range(len(lower)):
         row = columns[i]
         k = 0
-        while k + 4 <= i:  # four rows at a time, so that the present one is loaded and stored less often
+        while (
+            k + 4 <= i
+        ):  # four rows at a time, so that the present one is loaded and stored less often
             first = columns[k]
             second = columns[k + 1]
             third = columns[k + 2]
@@ -197,7 +217,8 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
 ):
     """Add up the derivatives of a log marginal likelihood by log length-scales and log signal standard deviation.
 
-    With K = variance (R + constant) + noise, d log p / d theta = tr((alpha alpha^T - K^-1) dK / d theta) / 2.
+    With K = variance (R + constant) + noise, d log p / d theta = tr((alpha alpha^T - K^-1) dK / d
+    theta) / 2.
 
     Args:
         points: Coordinates. (t, d)
@@ -208,7 +229,8 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
         constant: Variance of the constant mean, in units of the signal variance.
         alpha: K^-1 z. (t,)
         inverse: K^-1, of which the upper triangle is read. (t, t)
-        out: The derivatives by the d log length-scales, then that by the log signal standard deviation. (d + 1,)
+        out: The derivatives by the d log length-scales, then that by the log signal standard
+            deviation. (d + 1,)
     """
     out[:] = 0.0
     t, d = points.shape
@@ -239,7 +261,9 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
                 else:
                     correlation = decay
                     slope = decay / r if r > 0.0 else 0.0
-            weight = (alpha[i] * alpha[j] - inverse[j, i]) * variance  # counts twice, as K is symmetric
+            weight = (
+                alpha[i] * alpha[j] - inverse[j, i]
+            ) * variance  # counts twice, as K is symmetric
             out[-1] += 2.0 * weight * (correlation + constant)
             for k in range(d):
                 out[k] += weight * slope * squares[k]

@@ -1,8 +1,9 @@
 """Threads for independent tiles of work.
 
-Tiles are taken from one queue by whichever thread is free, and small work stays in the calling thread. No tile is split
-between threads, so a thread that the system suspends delays its own tile and nothing else. The environment variable
-`TRUVAR_THREADS` sets the number of threads; the default is the number of processors this process may use.
+Tiles are taken from one queue by whichever thread is free, and small work stays in the calling
+thread. No tile is split between threads, so a thread that the system suspends delays its own tile
+and nothing else. The environment variable `TRUVAR_THREADS` sets the number of threads; the default
+is the number of processors this process may use.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-MIN_ENTRIES = 10_000_000  # matrix entries; a pass over fewer takes under 5 ms and is not worth a thread
+MIN_ENTRIES = (
+    10_000_000  # matrix entries; a pass over fewer takes under 5 ms and is not worth a thread
+)
 
 
 def thread_count() -> int:
@@ -27,7 +30,9 @@ def thread_count() -> int:
 
 def available_processors() -> int:
     """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux only: a process may be restricted to some of the processors
+    if hasattr(
+        os, "sched_getaffinity"
+    ):  # Linux only: a process may be restricted to some of the processors
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

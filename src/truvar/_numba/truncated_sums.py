@@ -9,9 +9,9 @@
 | d_x or d_xk, predictive variance at noise level k | `predictive` | (c,) or (c, K) |
 | u, the row that a measurement adds to the factor | `u`; `step` holds u_j of the rows | (m,); (a,) |
 
-Columns are processed in tiles, so that the sums, u and d of a tile stay in the nearer caches, and rows eight at a
-time, so that each is used as often as possible. One pass reads and writes the matrix once, which is all that memory
-bandwidth allows.
+Columns are processed in tiles, so that the sums, u and d of a tile stay in the nearer caches, and
+rows eight at a time, so that each is used as often as possible. One pass reads and writes the
+matrix once, which is all that memory bandwidth allows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-REASSOCIATED = {"reassoc", "contract", "nnan", "nsz"}  # sums in any order, so that the compiler can vectorise them
-ROWS = 128  # rows summed in the precision of the matrix before the sum is added to one in double precision
+REASSOCIATED = {
+    "reassoc",
+    "contract",
+    "nnan",
+    "nsz",
+}  # sums in any order, so that the compiler can vectorise them
+# rows summed in the precision of the matrix before the sum is added to one in double precision
+ROWS = 128
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, stop, out):  # type: ignore[no-untyped-def]
     """Update columns start..stop by C_jx -= step_j u_x and add the truncated sums of the new C to `out`.
 
-    Both use the precision of the matrix; sums over more than `ROWS` rows are completed in double precision.
+    Both use the precision of the matrix; sums over more than `ROWS` rows are completed in double
+    precision.
 
     Args:
         matrix: Covariance, overwritten. (n, m)
@@ -177,7 +184,8 @@ def candidate_sums(prior, explained, excess, weight, predictive, out):  # type: 
 def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out, squares):  # type: ignore[no-untyped-def]
     """Compute by how much a simple bound on the truncated sums exceeds them, a row per candidate.
 
-    The bound has b_j C_xj^2 + max(w_j - b_j, 0) e_j d_xk for target j, which is never below w_j min(C_xj^2, e_j d_xk).
+    The bound has b_j C_xj^2 + max(w_j - b_j, 0) e_j d_xk for target j, which is never below w_j
+    min(C_xj^2, e_j d_xk).
 
     Args:
         prior: k(x, j). (c, a)
@@ -200,7 +208,11 @@ def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out
                 value = k_row[j] - v_row[j]
                 square = value * value
                 cap = excess[j] * d
-                gap = base[j] * square + max(weight[j] - base[j], 0.0) * cap - weight[j] * min(square, cap)
+                gap = (
+                    base[j] * square
+                    + max(weight[j] - base[j], 0.0) * cap
+                    - weight[j] * min(square, cap)
+                )
                 total += max(gap, 0.0)
                 norm += max(weight[j], base[j]) * square
             out[x, k] = total

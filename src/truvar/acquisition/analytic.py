@@ -21,8 +21,21 @@ from scipy.special import ndtr
 
 from truvar._typing import Array, Mask
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
-from truvar.acquisition.confidence import Confidence, ConstantBeta, Schedule, bounds, intersection, lemma_beta
-from truvar.acquisition.utils import expected_improvement, incumbent, level_set_goal, moments, thresholds
+from truvar.acquisition.confidence import (
+    Confidence,
+    ConstantBeta,
+    Schedule,
+    bounds,
+    intersection,
+    lemma_beta,
+)
+from truvar.acquisition.utils import (
+    expected_improvement,
+    incumbent,
+    level_set_goal,
+    moments,
+    thresholds,
+)
 from truvar.domain.candidates import Candidates
 from truvar.domain.goals import Bands
 from truvar.validation import check_at_least, check_fraction, check_positive
@@ -38,7 +51,8 @@ def exploration(explore: Exploration, delta: float, divisor: float, points: int,
     """Return beta_t of GP-UCB.
 
     Args:
-        explore: A number, a function of |D| and t, or None for 2 log(|D| t^2 pi^2 / (6 delta)) / divisor.
+        explore: A number, a function of |D| and t, or None for 2 log(|D| t^2 pi^2 / (6 delta)) /
+            divisor.
         delta: Probability that the bounds fail.
         divisor: Divides the default.
         points: |D|, the number of points.
@@ -61,7 +75,8 @@ def check_exploration(explore: Exploration, delta: float, divisor: float) -> Non
         check_at_least(explore, 0.0, "explore (beta_t of the upper confidence bound)")
 
 
-# -- optima ------------------------------------------------------------------------------------------------------------
+# -- optima
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -93,8 +108,8 @@ class PI(BasePolicy):
     """Probability of improvement (Kushner 1964).
 
     Attributes:
-        margin: Required improvement in prior standard deviations. The default is Lizotte's (2008); with a margin of 0
-            the policy never leaves the best point found.
+        margin: Required improvement in prior standard deviations. The default is Lizotte's (2008);
+            with a margin of 0 the policy never leaves the best point found.
         level: See `BasePolicy`.
         per_cost: See `BasePolicy`.
         beta: See `BasePolicy`.
@@ -120,7 +135,8 @@ class UCB(BasePolicy):
     """GP-UCB (Srinivas, Krause, Kakade, Seeger 2012).
 
     Attributes:
-        explore: beta_t as a number or a function of |D| and t; None for 2 log(|D| t^2 pi^2 / (6 delta)) / divisor.
+        explore: beta_t as a number or a function of |D| and t; None for 2 log(|D| t^2 pi^2 / (6
+            delta)) / divisor.
         delta: Probability that the bounds fail, for the default of `explore`.
         divisor: Divides the default of `explore`; 5 in their experiments and in the paper's.
         level: See `BasePolicy`.
@@ -153,9 +169,10 @@ class UCB(BasePolicy):
 class UCBPE(BasePolicy):
     """GP-UCB-PE: GP-UCB first, then pure exploration (Contal, Buffoni, Robicquet, Vayatis 2013).
 
-    The first suggestion of a batch has the highest upper confidence bound given the observations alone. While it is
-    pending, the next suggestions have the largest standard deviation, given pending points, within the relevant
-    region. The same holds for parallel workers that never all rest. t is the number of observations plus one.
+    The first suggestion of a batch has the highest upper confidence bound given the observations
+    alone. While it is pending, the next suggestions have the largest standard deviation, given
+    pending points, within the relevant region. The same holds for parallel workers that never all
+    rest. t is the number of observations plus one.
 
     Attributes:
         explore: beta_t, as in `UCB`.
@@ -185,10 +202,16 @@ class UCBPE(BasePolicy):
         beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t)
         next_beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t + 1)
         mean, variance = _observed_moments(context, candidates)
-        if not context.cached("ucb maximiser is pending", lambda: _ucb_maximiser_is_pending(context, beta)):
+        if not context.cached(
+            "ucb maximiser is pending", lambda: _ucb_maximiser_is_pending(context, beta)
+        ):
             return self.score_table(context, candidates, bounds(mean, variance, beta)[1])
-        best_lower = context.cached("best lower bound", lambda: bounds(*_observed_moments(context), beta)[0].max())
-        relevant = bounds(mean, 4 * variance, next_beta)[1] >= best_lower  # R+: mu + 2 beta^(1/2) sigma >= max l_t
+        best_lower = context.cached(
+            "best lower bound", lambda: bounds(*_observed_moments(context), beta)[0].max()
+        )
+        relevant = (
+            bounds(mean, 4 * variance, next_beta)[1] >= best_lower
+        )  # R+: mu + 2 beta^(1/2) sigma >= max l_t
         sd = moments(context, candidates)[1]
         return self.score_table(context, candidates, np.where(relevant, sd, -np.inf))
 
@@ -205,7 +228,9 @@ def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
     return bool(best_pending >= best - TIE * context.posterior.scale)
 
 
-def _observed_moments(context: PolicyContext, candidates: Candidates | None = None) -> tuple[Array, Array]:
+def _observed_moments(
+    context: PolicyContext, candidates: Candidates | None = None
+) -> tuple[Array, Array]:
     """Return signed mean and variance given the observations alone, at the candidates or else on the domain."""
     posterior = context.posterior
     if candidates is None:
@@ -218,22 +243,24 @@ def _observed_moments(context: PolicyContext, candidates: Candidates | None = No
     return context.goal.sign * posterior.mean[sites], posterior.variance[sites]
 
 
-# -- level sets --------------------------------------------------------------------------------------------------------
+# -- level sets
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class GCHK(BasePolicy):
     """LSE: the unclassified point of largest ambiguity (Gotovos, Casati, Hitz, Krause 2013).
 
-    The confidence interval C_t is the intersection of those of all steps so far. An implicit threshold lies between
-    `fraction_of_max` times the largest min C_t and max C_t; the score is then the width of C_t, among points that are
-    unclassified or may be the maximum. Of several thresholds the one with the largest ambiguity counts. Pending
-    measurements narrow C_t as in their batch version. Between the points of a box, C_t is the interval of the present
-    step. Until there is a model, the score is the standard deviation.
+    The confidence interval C_t is the intersection of those of all steps so far. An implicit
+    threshold lies between `fraction_of_max` times the largest min C_t and max C_t; the score is
+    then the width of C_t, among points that are unclassified or may be the maximum. Of several
+    thresholds the one with the largest ambiguity counts. Pending measurements narrow C_t as in
+    their batch version. Between the points of a box, C_t is the interval of the present step. Until
+    there is a model, the score is the standard deviation.
 
     Attributes:
-        epsilon: Accuracy: a point is classified, and not measured again, once min C_t + epsilon > h or
-            max C_t - epsilon <= h.
+        epsilon: Accuracy: a point is classified, and not measured again, once min C_t + epsilon > h
+            or max C_t - epsilon <= h.
         level: See `BasePolicy`.
         per_cost: See `BasePolicy`.
         beta: Schedule of the intervals; None for beta^(1/2) = 3, as in their paper and in TruVaR's.
@@ -278,7 +305,9 @@ class GCHK(BasePolicy):
         allowed = unclassified(lower, upper)
         if candidates.sites is not None:
             rows = candidates.sites % len(context.domain)
-            lower, upper = intersection((context.lower[rows], context.upper[rows]), (lower, upper))  # C_t
+            lower, upper = intersection(
+                (context.lower[rows], context.upper[rows]), (lower, upper)
+            )  # C_t
             allowed = unclassified(lower, upper) & context.regions.potential[rows]
         if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
             allowed[:] = False
@@ -287,15 +316,17 @@ class GCHK(BasePolicy):
         ambiguity = upper - lower
         if not implicit:
             ambiguity = np.max([np.minimum(upper - h, h - lower) for h, _ in levels], axis=0)
-        return self.score_table(context, candidates, np.where(allowed, np.maximum(ambiguity, 0.0), 0.0))
+        return self.score_table(
+            context, candidates, np.where(allowed, np.maximum(ambiguity, 0.0), 0.0)
+        )
 
 
 @dataclass(frozen=True)
 class Straddle(BasePolicy):
     """The straddle heuristic (Bryan, Schneider, Nichol, Miller, Genovese, Wasserman 2005).
 
-    An implicit threshold is replaced by its fraction of the largest posterior mean. Of several thresholds the
-    nearest one counts.
+    An implicit threshold is replaced by its fraction of the largest posterior mean. Of several
+    thresholds the nearest one counts.
 
     Attributes:
         width: Factor of the standard deviation.
@@ -323,7 +354,8 @@ class Straddle(BasePolicy):
         return self.score_table(context, candidates, self.width * sd - distance)
 
 
-# -- either ------------------------------------------------------------------------------------------------------------
+# -- either
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

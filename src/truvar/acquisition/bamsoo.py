@@ -11,10 +11,11 @@ The centre of a cell is measured only if the model leaves it a chance to beat th
 | U_N, L_N = mu +- B_N sigma | B_N^2 = 2 log(pi^2 N^2 / (6 eta)), N the number of cells so far |
 | h_max(n) | sqrt(n) after n expansions |
 
-The tree is not stored: for every choice it is grown from the root, by their algorithm, from the queried points and the
-present posterior, until it reaches a cell that must be measured. So the bounds of an unmeasured cell are the present
-ones, where the original keeps those of the time when the cell was created. A measured or pending cell has the
-posterior mean as its value, which without noise is the measured value.
+The tree is not stored: for every choice it is grown from the root, by their algorithm, from the
+queried points and the present posterior, until it reaches a cell that must be measured. So the
+bounds of an unmeasured cell are the present ones, where the original keeps those of the time when
+the cell was created. A measured or pending cell has the posterior mean as its value, which without
+noise is the measured value.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class BaMSOO(BasePolicy):
         super().__post_init__()
         if self.per_cost:
             raise InvalidArgumentError(
-                "BaMSOO proposes one point and compares it with no other, so it cannot divide by the cost; "
+                "BaMSOO proposes one point and compares it with no other, so it cannot divide by "
+                "the cost; "
                 "leave out per_cost"
             )
         check_fraction(self.eta, "eta", example="0.05")
@@ -79,7 +81,10 @@ class BaMSOO(BasePolicy):
         """Return 1 at the proposed point and 0 elsewhere. Shape (c, K)."""
         scores = np.zeros(len(candidates.points))
         for point in self.propose(context):
-            same = np.abs(candidates.points[:, : len(point)] - point) <= SAME_POINT * context.domain.extent
+            same = (
+                np.abs(candidates.points[:, : len(point)] - point)
+                <= SAME_POINT * context.domain.extent
+            )
             scores = same.all(axis=1).astype(float)
         return self.score_table(context, candidates, scores)
 
@@ -142,7 +147,9 @@ def next_point(context: PolicyContext, eta: float) -> Array | None:
     wanted = _insert(tree, list(_root(context)), depth=0)
     while wanted is None and any(tree.leaves) and tree.n_expansions < MAX_EXPANSIONS:
         floor = -np.inf
-        for depth in range(min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)):  # h <= h_max(n)
+        for depth in range(
+            min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)
+        ):  # h <= h_max(n)
             if not tree.leaves[depth]:
                 continue
             value, cell = max(tree.leaves[depth], key=lambda leaf: leaf[0])
@@ -185,7 +192,9 @@ def _predict(tree: Tree, cells: list[Cell]) -> None:
     sites = None
     if context.domain.continuous:
         children = [child for cell in cells for child in _split(context, cell)]
-        family += children + [grandchild for child in children for grandchild in _split(context, child)]
+        family += children + [
+            grandchild for child in children for grandchild in _split(context, child)
+        ]
     else:
         sites = np.array([cell.site for cell in cells])
     points = np.stack([cell.point for cell in family])
@@ -195,7 +204,9 @@ def _predict(tree: Tree, cells: list[Cell]) -> None:
     mean, sd = moments(context, Candidates(model_points, ones, ones, sites))
     queried = _is_queried(context, points)
     for i, cell in enumerate(family):
-        tree.predictions[cell.point.tobytes()] = Prediction(mean[i, ...], sd[i, ...] ** 2, bool(queried[i]))
+        tree.predictions[cell.point.tobytes()] = Prediction(
+            mean[i, ...], sd[i, ...] ** 2, bool(queried[i])
+        )
 
 
 def _is_queried(context: PolicyContext, points: Array) -> Mask:
@@ -208,7 +219,9 @@ def _is_queried(context: PolicyContext, points: Array) -> Mask:
 def _root(context: PolicyContext) -> Iterator[Cell]:
     d = len(context.domain.columns)
     inside = None if context.domain.continuous else np.arange(len(context.domain))
-    yield from _cell(context, np.zeros(d), (np.ptp(context.domain.bounds, axis=1) > 0).astype(float), inside)
+    yield from _cell(
+        context, np.zeros(d), (np.ptp(context.domain.bounds, axis=1) > 0).astype(float), inside
+    )
 
 
 def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
@@ -223,13 +236,17 @@ def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
         corner[side] += k * size[side]
         inside = cell.inside
         if inside is not None:
-            x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / _widths(context)[side]
+            x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / _widths(
+                context
+            )[side]
             third = np.clip(((x - cell.corner[side]) / size[side]).astype(int), 0, CHILDREN - 1)
             inside = inside[third == k]
         yield from _cell(context, corner, size, inside)
 
 
-def _cell(context: PolicyContext, corner: Array, size: Array, inside: Index | None) -> Iterator[Cell]:
+def _cell(
+    context: PolicyContext, corner: Array, size: Array, inside: Index | None
+) -> Iterator[Cell]:
     """Yield the cell with its point; nothing if it holds no point of a finite domain."""
     centre = context.domain.bounds[:, 0] + (corner + size / 2) * _widths(context)
     if context.domain.continuous and context.domain.discrete:

@@ -22,7 +22,11 @@ from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, Regions
 from truvar.engines import Engine
-from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError, UnsupportedNoiseLevelsError
+from truvar.exceptions import (
+    InvalidArgumentError,
+    UnsupportedGoalError,
+    UnsupportedNoiseLevelsError,
+)
 from truvar.messages import for_interface
 from truvar.models.ensemble import Ensemble
 from truvar.models.posterior import Posterior
@@ -40,7 +44,8 @@ _GOAL_WORDS: dict[GoalKind, tuple[str, str]] = {
 }
 
 
-# -- what a policy sees ------------------------------------------------------------------------------------------------
+# -- what a policy sees
+# ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -51,23 +56,28 @@ class PolicyContext:
         engine: Computes truncated sums; holds the posterior.
         goal: The goal of the study.
         regions: M, H, L: points undecided, above and below.
-        targets: Rows whose variance is to be reduced: M, and what else the goal must know. Shape (n,).
+        targets: Rows whose variance is to be reduced: M, and what else the goal must know. Shape
+            (n,).
         lower: l_t on the domain. Shape (n,).
         upper: u_t on the domain. Shape (n,).
         epoch: The present epoch: eta_(i), beta_(i).
-        best_y: Best observation of the target task so far, in the user's sign; None before the first.
-        seed: Seed of the random numbers of this choice: the study's seed and the number of suggestions before.
+        best_y: Best observation of the target task so far, in the user's sign; None before the
+            first.
+        seed: Seed of the random numbers of this choice: the study's seed and the number of
+            suggestions before.
         domain: The domain of the study.
         queried_points: Points measured so far, then pending points. Shape (rows, d').
         actions: Noise and cost of every possible measurement, also from other positions.
         speed: Speed of the vehicle that the choice is for.
         limited: Whether the candidates are those of the domain that a budget still pays for.
-        has_bounds: Whether `lower` and `upper` mean something: False until there is a mean and a fitted kernel.
-        only_best: Whether only the best candidate matters; others may then score any upper bound below it.
-        ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they are known. `engine`
-            has the most probable ones.
-        excluded: Points that are not to be measured, and therefore not the optimum that is looked for; None: there are
-            none. Shape (n,).
+        has_bounds: Whether `lower` and `upper` mean something: False until there is a mean and a
+            fitted kernel.
+        only_best: Whether only the best candidate matters; others may then score any upper bound
+            below it.
+        ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they
+            are known. `engine` has the most probable ones.
+        excluded: Points that are not to be measured, and therefore not the optimum that is looked
+            for; None: there are none. Shape (n,).
         min_feasibility: Probability of a success below which a candidate is not chosen.
         cache: Values that a policy computed for this choice; use `cached`.
     """
@@ -116,7 +126,9 @@ class PolicyContext:
         if posterior.n_rows == posterior.n_observed:
             return np.ones(len(posterior.variance))
         before = posterior.variance
-        return np.divide(posterior.pending_variance, before, out=np.zeros_like(before), where=before > 0)
+        return np.divide(
+            posterior.pending_variance, before, out=np.zeros_like(before), where=before > 0
+        )
 
     @property
     def pending_points(self) -> Array:
@@ -142,7 +154,8 @@ class PolicyContext:
         return np.asarray(points[:, -1] == 0)
 
 
-# -- what a policy provides --------------------------------------------------------------------------------------------
+# -- what a policy provides
+# --------------------------------------------------------------------------------------------
 
 
 class Policy(Protocol):
@@ -206,14 +219,17 @@ class StartingPolicy(Protocol):
 class BasePolicy:
     """Base class of our policies, which are frozen dataclasses; a subclass must define `score`.
 
-    The options below have these defaults in policies without them. A subclass repeats an option as a dataclass field
-    to offer it to users; it is not a field here, so that the fields of a policy come in the order of their importance.
+    The options below have these defaults in policies without them. A subclass repeats an option as
+    a dataclass field to offer it to users; it is not a field here, so that the fields of a policy
+    come in the order of their importance.
 
     Attributes:
         supported_goals: Kinds of goals that the policy is made for.
         signed: Whether scores can be negative.
-        chooses_noise_level: Whether the policy scores every noise level; otherwise it measures with `level`.
-        explores: Whether a study measures undecided points on where no score is above 0, and is not finished there.
+        chooses_noise_level: Whether the policy scores every noise level; otherwise it measures with
+            `level`.
+        explores: Whether a study measures undecided points on where no score is above 0, and is not
+            finished there.
         follows_sets: Whether nothing is left to choose once M, H and L leave nothing undecided.
         supports_bands: Whether the policy is made for several thresholds, too.
         level: Noise level to measure with; needed if the study has several.
@@ -235,7 +251,8 @@ class BasePolicy:
     def __post_init__(self) -> None:
         if self.signed and self.per_cost:
             raise InvalidArgumentError(
-                f"the score of {type(self).__name__} can be negative, so that dividing it by the cost would prefer "
+                f"the score of {type(self).__name__} can be negative, so that dividing it by the "
+                "cost would prefer "
                 "expensive measurements; leave out per_cost, or use a policy with scores >= 0: "
                 + _policies_with(self.supported_goals, lambda policy: not policy.signed)
             )
@@ -244,7 +261,8 @@ class BasePolicy:
     def confidence(self) -> Confidence:
         """Schedules for M, H and L, which most policies keep for the report only.
 
-        The default is the constant of the theory, a = 2: an aggressive beta could declare a study finished too early.
+        The default is the constant of the theory, a = 2: an aggressive beta could declare a study
+        finished too early.
         """
         return Confidence(LogBeta(2.0) if self.beta is None else self.beta)
 
@@ -267,12 +285,13 @@ class BasePolicy:
             one, many = _GOAL_WORDS[kind]
             raise UnsupportedGoalError(
                 f"{self._label} is for {own}, but the goal is "
-                f"{for_interface(str(goal), problem=one)}; use another goal or a policy for {many}: "
-                + _policies_with({kind})
+                f"{for_interface(str(goal), problem=one)}; use another goal or a policy for "
+                f"{many}: " + _policies_with({kind})
             )
         if isinstance(goal, Bands) and not self.supports_bands:
             raise UnsupportedGoalError(
-                f"{self._label} is for one threshold, but the goal is {goal}; give one, or another policy: "
+                f"{self._label} is for one threshold, but the goal is {goal}; give one, or another "
+                "policy: "
                 + _policies_with({kind}, lambda policy: getattr(policy, "supports_bands", False))
             )
         if not self.chooses_noise_level:
@@ -291,7 +310,8 @@ class BasePolicy:
             scores: The score of measuring each row with `level`. Shape (c,).
 
         Returns:
-            Scores of shape (c, K): minus infinity for other noise levels and other tasks, which are never measured.
+            Scores of shape (c, K): minus infinity for other noise levels and other tasks, which are
+            never measured.
         """
         table = np.full(candidates.noise.shape, -np.inf)
         target = context.is_target(candidates.points)
@@ -303,17 +323,21 @@ class BasePolicy:
         last = n_levels - 1
         if self.level is None and n_levels > 1:
             raise UnsupportedNoiseLevelsError(
-                f"{type(self).__name__} cannot choose among the {n_levels} noise levels of this study; give one, from "
+                f"{type(self).__name__} cannot choose among the {n_levels} noise levels of this "
+                "study; give one, from "
                 f"{self._with_level(0)} to {self._with_level(last)}"
             )
         if self.level not in (None, *range(n_levels)):
             raise UnsupportedNoiseLevelsError(
-                f"{self._with_level(self.level)} is not one of the study's {n_levels} noise levels; "
+                f"{self._with_level(self.level)} is not one of the study's {n_levels} noise "
+                "levels; "
                 f"give a level from 0 to {last}"
             )
 
     def _with_level(self, level: object) -> str:
-        return for_interface(f"{type(self).__name__}(level={level!r})", problem=f"[policy] level = {level}")
+        return for_interface(
+            f"{type(self).__name__}(level={level!r})", problem=f"[policy] level = {level}"
+        )
 
 
 def goal_kind(goal: Goal) -> GoalKind:
@@ -321,7 +345,9 @@ def goal_kind(goal: Goal) -> GoalKind:
     return "level set" if goal.level_set else "optimum"
 
 
-def _policies_with(kinds: frozenset[GoalKind] | set[GoalKind], condition: Callable[[Any], bool] | None = None) -> str:
+def _policies_with(
+    kinds: frozenset[GoalKind] | set[GoalKind], condition: Callable[[Any], bool] | None = None
+) -> str:
     """Return the names of the registered policies for all these kinds of goals, for messages."""
     found = []
     for name, policy in policy_classes().items():

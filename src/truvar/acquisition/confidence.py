@@ -27,7 +27,9 @@ from truvar.validation import check_finite, check_fraction, check_integer, check
 
 GoalT = TypeVar("GoalT", bound=Goal)
 
-RESOLUTION = 1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
+RESOLUTION = (
+    1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
+)
 
 
 def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
@@ -47,7 +49,8 @@ def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple
 
     Args:
         before: Lower and upper ends of earlier intervals.
-        now: Lower and upper ends of the present intervals, which are kept where the two do not overlap.
+        now: Lower and upper ends of the present intervals, which are kept where the two do not
+            overlap.
     """
     lower = np.maximum(before[0], now[0])
     upper = np.minimum(before[1], now[1])
@@ -58,8 +61,8 @@ def intersection(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple
 def lemma_beta(points: int, t: float, delta: float) -> float:
     """Return 2 log(|D| t^2 pi^2 / (6 delta)), Lemma 5.1 of Srinivas et al. (2012).
 
-    With at least this beta for every number t of measurements, the bounds on all |D| points hold at all times with
-    probability 1 - delta.
+    With at least this beta for every number t of measurements, the bounds on all |D| points hold at
+    all times with probability 1 - delta.
 
     Args:
         points: |D|.
@@ -75,7 +78,8 @@ def rkhs_beta(norm: float, information: float, t: float, delta: float) -> float:
     Args:
         norm: Upper bound on the RKHS norm of f.
         information: gamma_t.
-        t: Index of the measurement before which the bounds hold, under noise bounded by its standard deviation.
+        t: Index of the measurement before which the bounds hold, under noise bounded by its
+            standard deviation.
         delta: Probability that some bound fails.
     """
     return 2 * norm**2 + 300 * information * log(t / delta) ** 3
@@ -96,7 +100,8 @@ class EpochStart:
         spent: Cost of all observations so far.
         min_cost: c_min, without travel.
         max_cost: c_max, without travel.
-        cover_cost: Upper bound on the cost of bringing sigma to xi on the targets, as a function of xi.
+        cover_cost: Upper bound on the cost of bringing sigma to xi on the targets, as a function of
+            xi.
         information_bound: Upper bound on gamma_T, as a function of T.
     """
 
@@ -165,9 +170,10 @@ class ConstantBeta:
 class TheoremBeta:
     """Theorem 3.1: valid bounds with probability 1 - delta, whatever the epochs cost.
 
-    beta_(i) = 2 log(|D| C^2 pi^2 / (6 delta c_min^2)), C = spent + C_(i), where C_(i) bounds the cost of the epoch by
-    C* log(|M| beta / (slack^2 eta^2)) + c_max. The two equations are solved jointly. C* is bounded by greedy covering
-    from the present posterior and M, which is at most the theorem's own from the prior.
+    beta_(i) = 2 log(|D| C^2 pi^2 / (6 delta c_min^2)), C = spent + C_(i), where C_(i) bounds the
+    cost of the epoch by C* log(|M| beta / (slack^2 eta^2)) + c_max. The two equations are solved
+    jointly. C* is bounded by greedy covering from the present posterior and M, which is at most the
+    theorem's own from the prior.
 
     Attributes:
         delta: Probability that some bound fails.
@@ -186,9 +192,11 @@ class TheoremBeta:
         """
         if start.slack <= 0 or start.eta <= 0:
             raise InvalidArgumentError(
-                f"TheoremBeta needs slack > 0 and eta > 0, got slack = {start.slack:g} and eta = {start.eta:g}; give "
+                f"TheoremBeta needs slack > 0 and eta > 0, got slack = {start.slack:g} and eta = "
+                f"{start.eta:g}; give "
                 + for_interface(
-                    "TruVaR(beta=TheoremBeta(0.1), slack=0.1)", problem='[policy] name = "truvar" and slack = 0.1'
+                    "TruVaR(beta=TheoremBeta(0.1), slack=0.1)",
+                    problem='[policy] name = "truvar" and slack = 0.1',
                 )
             )
         cost = start.spent + start.max_cost
@@ -210,8 +218,8 @@ class TheoremBeta:
 class RKHSBeta:
     """The non-Bayesian setting of Srinivas et al. (2012), Theorem 3: f has a bounded RKHS norm.
 
-    beta is the theorem's at t = `horizon`, and so covers every measurement up to it; an epoch that starts later uses
-    twice the horizon, or four times, and so on.
+    beta is the theorem's at t = `horizon`, and so covers every measurement up to it; an epoch that
+    starts later uses twice the horizon, or four times, and so on.
 
     Attributes:
         norm: Upper bound on the RKHS norm of f, in prior standard deviations.
@@ -267,10 +275,12 @@ class Confidence:
         eta: eta_(1), in prior standard deviations; 0 for pure variance reduction.
         r: Factor by which eta shrinks from epoch to epoch.
         slack: delta-bar: an epoch ends when every confidence width in M is within (1 + slack) eta.
-        intersect: Whether the bounds are the intersection over all steps so far (Gotovos et al. 2013), as long as the
-            model is known and M is monotone; otherwise they are those of the last step.
-        monotone: Whether M_t lies inside M_{t-1} (Algorithm 2) for a goal that leaves it open. It always does where
-            the bounds are intersected, and with `TheoremBeta` and `RKHSBeta`, whose bounds hold at all times together.
+        intersect: Whether the bounds are the intersection over all steps so far (Gotovos et al.
+            2013), as long as the model is known and M is monotone; otherwise they are those of the
+            last step.
+        monotone: Whether M_t lies inside M_{t-1} (Algorithm 2) for a goal that leaves it open. It
+            always does where the bounds are intersected, and with `TheoremBeta` and `RKHSBeta`,
+            whose bounds hold at all times together.
     """
 
     beta: Schedule = LogBeta()
@@ -283,13 +293,18 @@ class Confidence:
     def __post_init__(self) -> None:
         if not callable(self.beta):
             raise InvalidArgumentError(
-                f"beta must be a schedule, got {self.beta!r}; give one such as LogBeta(1.0) or ConstantBeta(9.0)"
+                f"beta must be a schedule, got {self.beta!r}; give one such as LogBeta(1.0) or "
+                "ConstantBeta(9.0)"
             )
         if check_finite(self.eta, "eta") < 0:
-            raise InvalidArgumentError(f"eta must be >= 0, got {self.eta}; give 1.0, or 0 for pure variance reduction")
+            raise InvalidArgumentError(
+                f"eta must be >= 0, got {self.eta}; give 1.0, or 0 for pure variance reduction"
+            )
         check_fraction(self.r, "r")
         if check_finite(self.slack, "slack") < 0:
-            raise InvalidArgumentError(f"slack must be >= 0, got {self.slack}; give 0, or 0.1 for the theorem")
+            raise InvalidArgumentError(
+                f"slack must be >= 0, got {self.slack}; give 0, or 0.1 for the theorem"
+            )
 
     def resolve_goal(self, goal: GoalT) -> GoalT:
         """Return the goal with `monotone` decided: a goal that leaves it open gets what belongs to these bounds."""

@@ -1,7 +1,8 @@
 """Policies that look one measurement ahead: its information about the maximiser, the maximum or the level set.
 
-ES, PES, MRS and MES share one Monte-Carlo draw of f on representer points (quasi-random, the same for all candidates).
-In a box, ES, PES and MRS continue as EI once all draws agree on one representer.
+ES, PES, MRS and MES share one Monte-Carlo draw of f on representer points (quasi-random, the same
+for all candidates). In a box, ES, PES and MRS continue as EI once all draws agree on one
+representer.
 
 | papers | here | shape |
 |---|---|---|
@@ -12,9 +13,10 @@ In a box, ES, PES and MRS continue as EI once all draws agree on one representer
 | change of the mean per standard deviation of surprise, Cov / d^(1/2) | `step` | (R, m) |
 | surprise of a measurement, (y - mu) / d^(1/2) | z, N(0, 1); given a draw, N(`weights` normal, `rest`^2) | (m, S) |
 
-d is the variance of the measurement, sigma^2(x) + noise. Values are signed so that high is good. Noise levels and tasks
-differ in Cov and d alone, so ES, PES, MRS and SUR choose among them; without `per_cost` the most precise level wins.
-The options `level`, `per_cost` and `beta` are those of `BasePolicy`.
+d is the variance of the measurement, sigma^2(x) + noise. Values are signed so that high is good.
+Noise levels and tasks differ in Cov and d alone, so ES, PES, MRS and SUR choose among them; without
+`per_cost` the most precise level wins. The options `level`, `per_cost` and `beta` are those of
+`BasePolicy`.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ def interval_edges() -> SingleArray:
     return np.asarray(scipy.special.ndtri(np.arange(1, INTERVALS) / INTERVALS).astype(np.float32))
 
 
-# -- draws of the posterior --------------------------------------------------------------------------------------------
+# -- draws of the posterior
+# --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,14 @@ class PosteriorDraws:
 
     Attributes:
         sites: Sites of the representer points. Shape (R,).
-        whitening: Maps covariances with the representers to covariances with `normal`. Shape (k, R).
+        whitening: Maps covariances with the representers to covariances with `normal`. Shape (k,
+            R).
         normal: Standard normal numbers of the draws. Shape (k, S).
-        maximiser: Representer with the highest value of each draw, as a position in `sites`. Shape (S,).
+        maximiser: Representer with the highest value of each draw, as a position in `sites`. Shape
+            (S,).
         maximum: That value. Shape (S,).
-        spare: Standard normal numbers for the part of a measurement that the representers leave open. Shape (S,).
+        spare: Standard normal numbers for the part of a measurement that the representers leave
+            open. Shape (S,).
     """
 
     sites: Index
@@ -100,7 +106,9 @@ def posterior_draws(context: PolicyContext, representers: int, count: int) -> Po
         representers: Number of representer points, at most.
         count: Number of draws; rounded up to a power of two.
     """
-    return context.cached(("draws", representers, count), lambda: _draw(context, representers, count))
+    return context.cached(
+        ("draws", representers, count), lambda: _draw(context, representers, count)
+    )
 
 
 def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDraws:
@@ -114,12 +122,16 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
         inverse[i] = (inverse[i] - root[i, :i] @ inverse[:i]) / root[i, i]
     whitening = np.zeros((rank, len(sites)))
     whitening[:, pivots[:rank]] = inverse
-    sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(int(np.ceil(np.log2(count))))  # (S, k + 1)
+    sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(
+        int(np.ceil(np.log2(count)))
+    )  # (S, k + 1)
     uniform = (sobol.T + context.rng.random((rank + 1, 1))) % 1.0  # random shift
     normal = scipy.special.ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(sites), normal.shape[1]))
     f[pivots] = root @ normal[:-1]
-    if context.ensemble is not None:  # the covariances are those of one model, the moments those of the mixture
+    if (
+        context.ensemble is not None
+    ):  # the covariances are those of one model, the moments those of the mixture
         own = np.sqrt(context.posterior.pending_variance[sites])
         mean, sd = context.moments
         f *= np.divide(sd[sites], own, out=np.ones_like(own), where=own > 0)[:, None]
@@ -129,10 +141,14 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
     maximiser = f.argmax(axis=0)
     order = np.argsort(maximiser, kind="stable")
     single = np.ascontiguousarray(normal[:, order], dtype=np.float32)
-    return PosteriorDraws(sites, whitening, single[:-1], maximiser[order], f.max(axis=0)[order], single[-1])
+    return PosteriorDraws(
+        sites, whitening, single[:-1], maximiser[order], f.max(axis=0)[order], single[-1]
+    )
 
 
-def _tiles(context: PolicyContext, sites: Index, candidates: Candidates) -> Iterator[tuple[slice, int, Array, Array]]:
+def _tiles(
+    context: PolicyContext, sites: Index, candidates: Candidates
+) -> Iterator[tuple[slice, int, Array, Array]]:
     """Yield by tile and noise level: the candidate rows, the level, `step` (R, m) and d (m,)."""
     for start in range(0, len(candidates.points), TILE):
         tile = candidates.take(np.arange(start, min(start + TILE, len(candidates.points))))
@@ -141,11 +157,15 @@ def _tiles(context: PolicyContext, sites: Index, candidates: Candidates) -> Iter
         for level in range(tile.n_levels):
             d = variance + tile.noise[:, level]
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.where(d > RESOLUTION * context.posterior.scale**2, covariance / np.sqrt(d), 0.0)
+                step = np.where(
+                    d > RESOLUTION * context.posterior.scale**2, covariance / np.sqrt(d), 0.0
+                )
             yield slice(start, start + TILE), level, step, d
 
 
-def _improvement_once_agreed(context: PolicyContext, draws: PosteriorDraws, candidates: Candidates) -> Array | None:
+def _improvement_once_agreed(
+    context: PolicyContext, draws: PosteriorDraws, candidates: Candidates
+) -> Array | None:
     """Return expected improvement in a box if one representer wins all draws, otherwise None."""
     if not context.domain.continuous or draws.n_maximisers > 1:
         return None
@@ -164,15 +184,17 @@ def _check_sizes(representers: int, draws: int) -> None:
     check_at_least(draws, 2, "draws")
 
 
-# -- the maximiser -----------------------------------------------------------------------------------------------------
+# -- the maximiser
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ES(BasePolicy):
     """Entropy search: expected reduction of the entropy of the maximiser (Hennig and Schuler 2012).
 
-    p_max and its change are counted from joint draws of f and the measurement, as in Metzen's code, which the paper
-    used. The measurement falls into eight equally likely intervals; the mean of p_max over them is p_max before.
+    p_max and its change are counted from joint draws of f and the measurement, as in Metzen's code,
+    which the paper used. The measurement falls into eight equally likely intervals; the mean of
+    p_max over them is p_max before.
 
     Attributes:
         representers: Points that can be the maximiser: all, or this many of high promise.
@@ -203,7 +225,9 @@ class ES(BasePolicy):
         for rows, level, step, _ in _tiles(context, draws.sites, candidates):
             weights, rest = draws.weights(step)
             out = np.empty(len(rest))
-            entropy.cell_information(weights, rest, draws.normal, draws.spare, draws.maximiser, edges, out)
+            entropy.cell_information(
+                weights, rest, draws.normal, draws.spare, draws.maximiser, edges, out
+            )
             gains[rows, level] = out
         return gains
 
@@ -212,10 +236,10 @@ class ES(BasePolicy):
 class PES(BasePolicy):
     """Predictive entropy search: H[y] - E H[y | x*] (Hernandez-Lobato, Hoffman, Ghahramani 2014).
 
-    It is the same information about the maximiser as that of ES. As in their paper, y given x* is taken as normal.
-    That x* is the maximum (their conditions C1 and C2, imposed by expectation propagation) holds in the draws that x*
-    wins, which give mean and variance. That it beats the candidate too (C3) is their truncation, of the part of f(x)
-    that the representers leave open.
+    It is the same information about the maximiser as that of ES. As in their paper, y given x* is
+    taken as normal. That x* is the maximum (their conditions C1 and C2, imposed by expectation
+    propagation) holds in the draws that x* wins, which give mean and variance. That it beats the
+    candidate too (C3) is their truncation, of the part of f(x) that the representers leave open.
 
     Attributes:
         representers: Points that can be the maximiser: all, or this many of high promise.
@@ -248,10 +272,20 @@ class PES(BasePolicy):
             weights, rest_sd = draws.weights(step)
             scale = np.sqrt(np.where(d > 0, d, 1.0))
             rest = rest_sd.astype(float) ** 2
-            unseen = np.maximum(rest - candidates.noise[rows, level] / scale**2, 0.0) * competes[rows]
+            unseen = (
+                np.maximum(rest - candidates.noise[rows, level] / scale**2, 0.0) * competes[rows]
+            )
             out = np.empty(len(rest))
             entropy.log_variance(
-                weights, rest, unseen, mean[rows], scale, draws.normal, draws.maximum, draws.starts, out
+                weights,
+                rest,
+                unseen,
+                mean[rows],
+                scale,
+                draws.normal,
+                draws.maximum,
+                draws.starts,
+                out,
             )
             gains[rows, level] = -0.5 * out
         return np.where(sd[:, None] > 0, np.maximum(gains, 0.0), 0.0)
@@ -261,9 +295,9 @@ class PES(BasePolicy):
 class MRS(BasePolicy):
     """Minimum regret search: expected reduction of the regret of a point drawn from p_max (Metzen 2016).
 
-    The regret is E max f - E mu(x), x ~ p_max, and E max f does not change on average. With z the surprise, mu moves by
-    `step` z, so that the regret falls by E[z step(x*)]: a quadratic form in `step`, whose matrix, the Hessian of
-    E max f in the means, is the same for all candidates.
+    The regret is E max f - E mu(x), x ~ p_max, and E max f does not change on average. With z the
+    surprise, mu moves by `step` z, so that the regret falls by E[z step(x*)]: a quadratic form in
+    `step`, whose matrix, the Hessian of E max f in the means, is the same for all candidates.
 
     Attributes:
         representers: Points that can be the maximiser: all, or this many of high promise.
@@ -300,7 +334,9 @@ class MRS(BasePolicy):
 def _hessian_of_maximum(draws: PosteriorDraws) -> tuple[Index, Array]:
     """Return the representers that win, (G,), and their rows of the Hessian of E max f in the means, (G, R)."""
     centred = draws.normal.astype(float) - draws.normal.mean(axis=1)[:, None]
-    products = np.add.reduceat(centred, draws.starts, axis=1) / len(draws.maximiser)  # (k, G): E normal 1{g wins}
+    products = np.add.reduceat(centred, draws.starts, axis=1) / len(
+        draws.maximiser
+    )  # (k, G): E normal 1{g wins}
     return draws.maximiser[draws.starts], products.T @ draws.whitening
 
 
@@ -308,8 +344,9 @@ def _hessian_of_maximum(draws: PosteriorDraws) -> tuple[Index, Array]:
 class MES(BasePolicy):
     """Max-value entropy search: information of f(x) about the maximum f*, from draws of it (Wang and Jegelka 2017).
 
-    Noise is left out, as in their paper. As in their code, f* is at least five standard deviations of the noise above
-    the best value observed: otherwise the last digits of a maximum already found would count as information.
+    Noise is left out, as in their paper. As in their code, f* is at least five standard deviations
+    of the noise above the best value observed: otherwise the last digits of a maximum already found
+    would count as information.
 
     Attributes:
         maxima: Number of values of f* to average over.
@@ -345,24 +382,31 @@ class MES(BasePolicy):
         with np.errstate(divide="ignore", invalid="ignore"):
             g = (maxima - mean) / sd
             log_share = scipy.special.log_ndtr(g)
-            gain = (0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share).mean(axis=0)
+            gain = (
+                0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share
+            ).mean(axis=0)
         uncertain = sd**2 > RESOLUTION * context.posterior.scale**2
-        return self.score_table(context, candidates, np.where(uncertain, np.maximum(gain, 0.0), 0.0))
+        return self.score_table(
+            context, candidates, np.where(uncertain, np.maximum(gain, 0.0), 0.0)
+        )
 
 
-# -- the level set -----------------------------------------------------------------------------------------------------
+# -- the level set
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SUR(BasePolicy):
     """Stepwise uncertainty reduction: expected reduction of the sum of p (1 - p) over the domain.
 
-    p is the probability of lying above the threshold; the sums of several thresholds add up (Bect, Ginsbourger, Li,
-    Picheny, Vazquez 2012; in closed form, Chevalier, Bect, Ginsbourger, Vazquez, Picheny, Richet 2014). An implicit
-    threshold is replaced by its fraction of the largest posterior mean.
+    p is the probability of lying above the threshold; the sums of several thresholds add up (Bect,
+    Ginsbourger, Li, Picheny, Vazquez 2012; in closed form, Chevalier, Bect, Ginsbourger, Vazquez,
+    Picheny, Richet 2014). An implicit threshold is replaced by its fraction of the largest
+    posterior mean.
 
     Attributes:
-        representers: Points in the sum; on a larger domain it is estimated from a weighted sample of this size.
+        representers: Points in the sum; on a larger domain it is estimated from a weighted sample
+            of this size.
         per_cost: See `BasePolicy`.
         beta: See `BasePolicy`.
     """
@@ -382,11 +426,15 @@ class SUR(BasePolicy):
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the sum of p (1 - p). Shape (c, K)."""
         key = ("ambiguous rows", self.representers)
-        sites, multiplicity, square, variance = context.cached(key, lambda: self._ambiguous_rows(context))
+        sites, multiplicity, square, variance = context.cached(
+            key, lambda: self._ambiguous_rows(context)
+        )
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in _tiles(context, sites, candidates):
             out = np.empty(step.shape[1])
-            ambiguity.ambiguity_reductions_by_quadrature(step, square, variance, multiplicity, NODES, WEIGHTS, out)
+            ambiguity.ambiguity_reductions_by_quadrature(
+                step, square, variance, multiplicity, NODES, WEIGHTS, out
+            )
             gains[rows, level] = out
         return gains
 
@@ -406,5 +454,7 @@ class SUR(BasePolicy):
             parts.append((sites, multiplicity, u[sites] ** 2, sd[sites] ** 2))
         if len(parts) == 1:
             return parts[0]
-        sites, multiplicity, square, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        sites, multiplicity, square, variance = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
         return sites, multiplicity, square, variance

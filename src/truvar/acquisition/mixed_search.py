@@ -1,8 +1,9 @@
 """Maximisation of a score over a box some of whose sides have finitely many values.
 
-A box without such sides is searched by `optimizer`. In a mixed one every combination of the values is looked at, or a
-sample of them where they are many; from the best combinations a local search goes on that exchanges one value at a time
-and moves in the continuous sides in between. Every point that is scored is a point of the box: nothing is relaxed.
+A box without such sides is searched by `optimizer`. In a mixed one every combination of the values
+is looked at, or a sample of them where they are many; from the best combinations a local search
+goes on that exchanges one value at a time and moves in the continuous sides in between. Every point
+that is scored is a point of the box: nothing is relaxed.
 
 | symbol | here |
 |---|---|
@@ -32,7 +33,8 @@ from truvar.domain.parameters import Parameter
 MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
 MIN_POINTS = 4  # in the continuous sides, for each combination
 CLIMBS = 4  # combinations from which a local search starts, beside the best start
-MAX_LISTED_LEVELS = 48  # levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
+# levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
+MAX_LISTED_LEVELS = 48
 MAX_EXCHANGES = 20  # of a local search
 
 
@@ -142,9 +144,13 @@ def _combinations(domain: Domain, starts: Array) -> Array:
     parameters = [domain.parameters[k] for k in domain.discrete]
     if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
         return _different(domain, mesh([parameter.levels for parameter in parameters]))
-    rng = np.random.default_rng(0)  # the same for every choice: a search is a function of the score alone
+    rng = np.random.default_rng(
+        0
+    )  # the same for every choice: a search is a function of the score alone
     unit = rng.random((MAX_COMBINATIONS, len(parameters)))
-    drawn = np.column_stack([parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)])
+    drawn = np.column_stack(
+        [parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)]
+    )
     own = starts[:, list(domain.discrete)]
     near = np.concatenate([_exchanges(domain, start) for start in starts])[:, list(domain.discrete)]
     return _different(domain, np.concatenate([own, drawn, near]))

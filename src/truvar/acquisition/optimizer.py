@@ -1,9 +1,9 @@
 """Maximisation of a score over a box: DIRECT (Jones, Perttunen, Stuckman 1993), then a local search.
 
-Hand-written because library versions of DIRECT (scipy.optimize.direct, NLopt) evaluate one point at a time: scoring
-many points at once costs little more than scoring one. For the same reason a round divides the best rectangle of every
-size, as in the aggressive form (Baker, Watson, Grossman, Haftka, Mason 2000), and not only those on the hull of value
-over size.
+Hand-written because library versions of DIRECT (scipy.optimize.direct, NLopt) evaluate one point at
+a time: scoring many points at once costs little more than scoring one. For the same reason a round
+divides the best rectangle of every size, as in the aggressive form (Baker, Watson, Grossman,
+Haftka, Mason 2000), and not only those on the hull of value over size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from truvar._typing import Array, Index
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
-LocalSearch = Generator[Array, Array, tuple[Array, float]]  # yields points (q, d), is sent scores (q,)
+LocalSearch = Generator[
+    Array, Array, tuple[Array, float]
+]  # yields points (q, d), is sent scores (q,)
 
 EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
 MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
@@ -52,12 +54,18 @@ def direct(score: Score, d: int) -> Array:
     while len(values) < EVALUATIONS_PER_DIMENSION * d:
         chosen = _best_of_each_size(values, cuts)
         least = cuts[chosen].min(axis=1)
-        box, side = np.nonzero(cuts[chosen] == least[:, None])  # the longest sides of each rectangle
+        box, side = np.nonzero(
+            cuts[chosen] == least[:, None]
+        )  # the longest sides of each rectangle
         offset = np.zeros((len(box), d))
         offset[np.arange(len(box)), side] = 3.0 ** -(least[box] + 1.0)
-        pairs = np.stack([centres[chosen[box]] - offset, centres[chosen[box]] + offset], axis=1)  # (p, 2, d)
+        pairs = np.stack(
+            [centres[chosen[box]] - offset, centres[chosen[box]] + offset], axis=1
+        )  # (p, 2, d)
         sampled = score(pairs.reshape(-1, d)).reshape(-1, 2)
-        order = np.lexsort([-sampled.max(axis=1), box])  # in each rectangle, the most promising side is cut first
+        order = np.lexsort(
+            [-sampled.max(axis=1), box]
+        )  # in each rectangle, the most promising side is cut first
         own = cuts[chosen].copy()
         children = np.empty((len(box), d), dtype=int)
         for k in order:
@@ -73,7 +81,9 @@ def direct(score: Score, d: int) -> Array:
 def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
     """Return the rectangles to divide: the best of every size."""
     divisible = np.flatnonzero(cuts.min(axis=1) < MAX_TRISECTIONS)
-    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(cuts.shape[1])  # equal for equal sides
+    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(
+        cuts.shape[1]
+    )  # equal for equal sides
     order = np.lexsort([-values[divisible], size])
     return np.asarray(divisible[order[np.flatnonzero(np.diff(size[order], prepend=-1))]])
 
@@ -117,8 +127,8 @@ def search_together(score: Score, searches: Sequence[LocalSearch]) -> list[tuple
 def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalSearch:
     """Search for a local maximum of a score inside the box, near `start` and at least as good.
 
-    Each round evaluates points around the present one and the peak of a quadratic fitted to them, and moves to the
-    best; if none is better, the reach shrinks.
+    Each round evaluates points around the present one and the peak of a quadratic fitted to them,
+    and moves to the best; if none is better, the reach shrinks.
 
     Args:
         bounds: Lower and upper end of each side. Shape (d, 2).
@@ -156,7 +166,9 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
             values = first[1:]
         else:
             values = yield placed(near)
-        with np.errstate(invalid="ignore"):  # points that are not allowed have the score minus infinity
+        with np.errstate(
+            invalid="ignore"
+        ):  # points that are not allowed have the score minus infinity
             rise = values - value
         steps = _peak((near - x) / reach, rise)
         peaks = _within_unit(x + reach * steps)
@@ -164,7 +176,9 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
         values = np.concatenate([values, (yield placed(peaks))])
         best = int(np.argmax(values))
         if values[best] > value:
-            reach = min(INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach))
+            reach = min(
+                INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach)
+            )
             x = near[best]
             value = float(values[best])
             moved = True
@@ -227,7 +241,9 @@ def _peak(offsets: Array, rise: Array) -> Array:
     if (np.abs(offsets - _directions(d)) < ROUNDING).all():
         coefficients = _quadratic_fit(d) @ finite
     else:  # points beyond the border were moved to it
-        coefficients = np.asarray(np.linalg.lstsq(_design(offsets), finite, rcond=None)[0], dtype=float)
+        coefficients = np.asarray(
+            np.linalg.lstsq(_design(offsets), finite, rcond=None)[0], dtype=float
+        )
     slope = coefficients[:d]
     hessian = np.zeros((d, d))
     hessian[i, j] += coefficients[d:]

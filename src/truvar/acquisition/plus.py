@@ -34,24 +34,27 @@ from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["Plus"]
 
-NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
+NEGLIGIBLE_AMBIGUITY_SHARE = (
+    1e-9  # share of all ambiguity: rows that hold no more than this together are left out
+)
 
 
 @dataclass(frozen=True)
 class Plus(BasePolicy):
     """Expected reduction of the ambiguity of the answer, per unit cost.
 
-    For a level set the ambiguity is the sum over all points of p (1 - p), p the probability of lying above the
-    threshold; for an optimum, the entropy of the maximiser. With travel costs and a level set, the policy chooses the
-    first stop of a short tour.
+    For a level set the ambiguity is the sum over all points of p (1 - p), p the probability of
+    lying above the threshold; for an optimum, the entropy of the maximiser. With travel costs and a
+    level set, the policy chooses the first stop of a short tour.
 
     Attributes:
         stops: Stops of a tour, at most; 1 to look one measurement ahead.
-        rows: Undecided points in the sum; if there are more, it is estimated from a weighted sample of this size.
+        rows: Undecided points in the sum; if there are more, it is estimated from a weighted sample
+            of this size.
         representers: Points that can be the maximiser: all, or this many of highest promise.
         draws: Draws of f on them; rounded up to a power of two.
-        refine: Whether every second measurement of an optimum in a box goes where it promises to improve on the best
-            measured point most. Otherwise few are made at the optimum itself.
+        refine: Whether every second measurement of an optimum in a box goes where it promises to
+            improve on the best measured point most. Otherwise few are made at the optimum itself.
         beta: See `BasePolicy`.
     """
 
@@ -64,7 +67,8 @@ class Plus(BasePolicy):
     per_cost = True
     chooses_noise_level = True
     supports_bands = True
-    explores = True  # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
+    # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
+    explores = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,9 +98,15 @@ class Plus(BasePolicy):
             if draws.n_maximisers == 1:
                 return expected_improvement_table(context, candidates)
             return self._entropy_search.score(context, candidates)
-        undecided = context.cached(("undecided", self.rows), lambda: _undecided_rows(context, self.rows))
+        undecided = context.cached(
+            ("undecided", self.rows), lambda: _undecided_rows(context, self.rows)
+        )
         gains = undecided.reductions(context, candidates)
-        if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
+        if (
+            context.only_best
+            and candidates.sites is not None
+            and len(gains) == len(context.posterior.sites)
+        ):
             # Near-ties are scored again one by one, so that the choice does not depend on rounding.
             for row in near_best((gains / candidates.effective_cost).max(axis=1)):
                 gains[row] = undecided.reductions(context, candidates.take(np.array([row])))
@@ -140,11 +150,15 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     for level in thresholds(context):
         with np.errstate(divide="ignore", invalid="ignore"):
             distances.append((mean - level) / sd)
-    variance = context.posterior.pending_variance[: len(sd)]  # of the model that the covariances belong to
+    variance = context.posterior.pending_variance[
+        : len(sd)
+    ]  # of the model that the covariances belong to
     uncertain = variance > RESOLUTION * context.posterior.scale**2
     ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
     weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)
-    relevant = np.where(weight * len(weight) > NEGLIGIBLE_AMBIGUITY_SHARE * weight.sum(), weight, 0.0)
+    relevant = np.where(
+        weight * len(weight) > NEGLIGIBLE_AMBIGUITY_SHARE * weight.sum(), weight, 0.0
+    )
     sites, multiplicity = sample_rows(relevant, count)
     # The ambiguities of several thresholds add up, and so do their curves.
     curves = [ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity) for u in distances]

@@ -1,7 +1,8 @@
 """Table of the policies: public class name -> module, without importing any of them.
 
-This module imports neither NumPy nor scikit-learn, so that the public names of the package, the command line and the
-shell completion can list the policies cheaply. To register a policy, add one line to `POLICY_MODULES`.
+This module imports neither NumPy nor scikit-learn, so that the public names of the package, the
+command line and the shell completion can list the policies cheaply. To register a policy, add one
+line to `POLICY_MODULES`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def policy_class(name: str) -> Callable[..., Policy]:
         UnknownPolicyError: If there is no policy of that name.
     """
     if name not in POLICY_NAMES:
-        raise UnknownPolicyError(f"unknown policy {name!r}; expected one of {', '.join(POLICY_NAMES)}")
+        raise UnknownPolicyError(
+            f"unknown policy {name!r}; expected one of {', '.join(POLICY_NAMES)}"
+        )
     class_name = POLICY_NAMES[name]
     found: Callable[..., Policy] = getattr(import_module(POLICY_MODULES[class_name]), class_name)
     return found
@@ -81,7 +84,8 @@ def policy_named(policy: Policy | str) -> Policy:
     """Return a policy given by name or as an object.
 
     Args:
-        policy: A policy, which is returned as it is, or a name: "ei" is `EI()`, "ei/cost" is `EI(per_cost=True)`.
+        policy: A policy, which is returned as it is, or a name: "ei" is `EI()`, "ei/cost" is
+            `EI(per_cost=True)`.
 
     Raises:
         UnknownPolicyError: If there is no policy of that name.
@@ -92,20 +96,26 @@ def policy_named(policy: Policy | str) -> Policy:
         if name not in POLICY_NAMES or suffix not in ("", "cost"):
             names = ", ".join(POLICY_NAMES)
             raise UnknownPolicyError(
-                f'unknown policy {policy!r}; expected one of {names}, optionally followed by "/cost"'
+                f"unknown policy {policy!r}; expected one of {names}, optionally followed by "
+                '"/cost"'
             )
         found = policy_class(name)
         if not suffix:
             return found()
         if not has_cost_option(found):
-            raise InvalidArgumentError(f'{name} always divides by the cost, got {policy!r}; leave out "/cost"')
+            raise InvalidArgumentError(
+                f'{name} always divides by the cost, got {policy!r}; leave out "/cost"'
+            )
         return found(per_cost=True)
     missing = [method for method in METHODS if not hasattr(policy, method)]
     if isinstance(policy, type) or len(missing) == len(METHODS):
-        raise InvalidArgumentError(f"policy must be an object such as TruVaR() or a name, got {policy!r}")
+        raise InvalidArgumentError(
+            f"policy must be an object such as TruVaR() or a name, got {policy!r}"
+        )
     if missing:
         raise InvalidArgumentError(
-            f"policy must have the methods {', '.join(METHODS)}, but {policy!r} has no {' and no '.join(missing)}; "
+            f"policy must have the methods {', '.join(METHODS)}, but {policy!r} has no "
+            f"{' and no '.join(missing)}; "
             "add them, or derive its class from BasePolicy"
         )
     return policy

@@ -1,7 +1,8 @@
 """Representer points: small sets of points that stand for a domain in draws of the posterior and in sums.
 
-The representers of a box are spread over all of it. Where few of them are still undecided, `refined_points` adds points
-around the most promising ones, for one choice at a time: nothing of them is stored.
+The representers of a box are spread over all of it. Where few of them are still undecided,
+`refined_points` adds points around the most promising ones, for one choice at a time: nothing of
+them is stored.
 
 | name | meaning | shape |
 |---|---|---|
@@ -25,17 +26,22 @@ from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
 
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
-REFINED_TARGETS = 128  # undecided points of a box that a sum over them has, at least, if it is refined
+REFINED_TARGETS = (
+    128  # undecided points of a box that a sum over them has, at least, if it is refined
+)
 SCALES = 4.0 ** -np.arange(6)  # distances of refined points, in distances of the representers
 CATEGORY_CHANGE = 0.2  # probability that a refined point has another category than its centre
-PROPOSALS_PER_SCALE = 64  # refined points that are looked at around each centre, of which the undecided ones count
+PROPOSALS_PER_SCALE = (
+    64  # refined points that are looked at around each centre, of which the undecided ones count
+)
 
 
 def representer_sites(context: PolicyContext, count: int) -> Index:
     """Return the sites that can be the maximiser: all of a small domain, otherwise `count` of high promise.
 
-    The best mean is always among them. The others are a systematic sample in proportion to the root of the expected
-    improvement, which spreads over the domain, completed by a weighted sample without replacement.
+    The best mean is always among them. The others are a systematic sample in proportion to the root
+    of the expected improvement, which spreads over the domain, completed by a weighted sample
+    without replacement.
     """
     mean, sd = context.moments
     possible = np.arange(len(mean))
@@ -60,14 +66,17 @@ def pivoted_cholesky(context: PolicyContext, sites: Index) -> tuple[Array, Index
         sites: R sites.
 
     Returns:
-        The factor L, lower trapezoidal, of shape (R, k) and the pivots, a permutation of 0 to R - 1, with
-        Cov(sites[pivots]) = L L^T up to rounding. k is the numerical rank; the largest variance comes first.
+        The factor L, lower trapezoidal, of shape (R, k) and the pivots, a permutation of 0 to R -
+        1, with Cov(sites[pivots]) = L L^T up to rounding. k is the numerical rank; the largest
+        variance comes first.
     """
     posterior = context.posterior
     column = np.zeros((len(sites), 1))
     here = Candidates(posterior.sites[sites], column, column + 1.0, sites)
     covariance = posterior.covariance(sites, here)
-    smallest = max(RANK_TOLERANCE * float(np.diag(covariance).max()), RESOLUTION * posterior.scale**2)
+    smallest = max(
+        RANK_TOLERANCE * float(np.diag(covariance).max()), RESOLUTION * posterior.scale**2
+    )
     factor, pivots, rank, _ = dpstrf(covariance, tol=smallest, lower=1)
     return np.tril(factor)[:, :rank], np.asarray(pivots - 1, dtype=np.intp)
 
@@ -92,8 +101,8 @@ def sample_rows(weight: Array, count: int) -> tuple[Index, Array]:
         count: Number of rows, at most.
 
     Returns:
-        The rows, and the number of rows that each of them stands for. All rows of positive weight or, if they are too
-        many, a systematic sample in proportion to the weights.
+        The rows, and the number of rows that each of them stands for. All rows of positive weight
+        or, if they are too many, a systematic sample in proportion to the weights.
     """
     positive = np.flatnonzero(weight > 0)
     if len(positive) <= count:
@@ -102,7 +111,8 @@ def sample_rows(weight: Array, count: int) -> tuple[Index, Array]:
     return rows, times * weight.sum() / (count * weight[rows])
 
 
-# -- boxes -------------------------------------------------------------------------------------------------------------
+# -- boxes
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -131,12 +141,12 @@ class RefinedPoints:
 def refined_points(context: PolicyContext) -> RefinedPoints | None:
     """Return the refined points of this choice, the same for every table of candidates.
 
-    They make the undecided points of a sum up to `REFINED_TARGETS`. A point counts as undecided if its upper bound
-    reaches the highest lower bound at the representers and the refined points.
+    They make the undecided points of a sum up to `REFINED_TARGETS`. A point counts as undecided if
+    its upper bound reaches the highest lower bound at the representers and the refined points.
 
     Returns:
-        The points; None for a level set, on a finite domain, before there is a model, and while enough representers
-        are undecided.
+        The points; None for a level set, on a finite domain, before there is a model, and while
+        enough representers are undecided.
     """
     if context.goal.level_set or not context.domain.continuous or not context.has_bounds:
         return None
@@ -207,13 +217,13 @@ def _where_allowed(context: PolicyContext, points: Array, values: Array) -> Arra
 def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array | None:
     """Return the expected improvement on the best value so far, for every second choice of an optimum in a box.
 
-    A policy that asks where the optimum lies need not measure there, and representers tell it no more precisely than
-    they lie.
+    A policy that asks where the optimum lies need not measure there, and representers tell it no
+    more precisely than they lie.
 
     Returns:
-        The expected improvement of every candidate. Shape (c, K). None for another choice, where no representer
-        promises any, and where measurements differ in more than the point: improvement knows nothing of noise levels
-        and tasks.
+        The expected improvement of every candidate. Shape (c, K). None for another choice, where no
+        representer promises any, and where measurements differ in more than the point: improvement
+        knows nothing of noise levels and tasks.
     """
     posterior = context.posterior
     if context.goal.level_set or not context.domain.continuous or context.seed[1] % 2 == 1:
@@ -221,7 +231,9 @@ def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array 
     if candidates.n_levels > 1 or len(posterior.sites) > len(context.domain):
         return None
     best = incumbent(context)
-    if not context.cached("improves", lambda: bool((expected_improvement(*context.moments, best) > 0).any())):
+    if not context.cached(
+        "improves", lambda: bool((expected_improvement(*context.moments, best) > 0).any())
+    ):
         return None
     return expected_improvement(*moments(context, candidates), best)[:, None]
 
@@ -250,4 +262,8 @@ def _predict(context: PolicyContext, points: Array) -> tuple[Array, Array]:
     """Return mean and variance of the target task at points (q, d) of the box, given the observations."""
     if context.posterior.sites.shape[1] > points.shape[1]:
         points = np.column_stack([points, np.zeros(len(points))])
-    return context.posterior.predict(points) if context.ensemble is None else context.ensemble.predict(points)
+    return (
+        context.posterior.predict(points)
+        if context.ensemble is None
+        else context.ensemble.predict(points)
+    )

@@ -63,13 +63,14 @@ class Random(BasePolicy):
 class Thompson(BasePolicy):
     """Thompson sampling: the maximiser of one draw of f from the posterior (Thompson 1933; Russo and Van Roy 2014).
 
-    A point is chosen with the probability that it is the best one. On a domain of at most `representers` points the
-    draw is joint over all of them, and exact. On a larger domain it is joint over that many points of high promise,
-    which are sampled again for every choice, and only they can be chosen. In a box the draw is joint over representers
-    of the box, and extended by the mean of f given the draw, which is then maximised over the box.
+    A point is chosen with the probability that it is the best one. On a domain of at most
+    `representers` points the draw is joint over all of them, and exact. On a larger domain it is
+    joint over that many points of high promise, which are sampled again for every choice, and only
+    they can be chosen. In a box the draw is joint over representers of the box, and extended by the
+    mean of f given the draw, which is then maximised over the box.
 
-    Every suggestion of a batch has its own draw, seeded by the study's seed and the number of suggestions before.
-    Pending points count as measured with the posterior mean as their value.
+    Every suggestion of a batch has its own draw, seeded by the study's seed and the number of
+    suggestions before. Pending points count as measured with the posterior mean as their value.
 
     Attributes:
         representers: Points in the joint draw, at most.
@@ -91,7 +92,11 @@ class Thompson(BasePolicy):
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """Return the representers of a large finite domain; None otherwise."""
-        if context.domain.continuous or candidates.sites is None or len(context.domain) <= self.representers:
+        if (
+            context.domain.continuous
+            or candidates.sites is None
+            or len(context.domain) <= self.representers
+        ):
             return None
         return np.flatnonzero(np.isin(candidates.sites, self._draw(context).sites))
 
@@ -101,7 +106,9 @@ class Thompson(BasePolicy):
         return self.score_table(context, candidates, self._draw(context).at(context, candidates))
 
     def _draw(self, context: PolicyContext) -> Draw:
-        return context.cached(("thompson", self.representers), lambda: _draw(context, self.representers))
+        return context.cached(
+            ("thompson", self.representers), lambda: _draw(context, self.representers)
+        )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Short tours where travel costs: the next measurement is the first stop of a good tour.
 
-A tour is built by greedy insertion (`_numba.ambiguity.tour`) from the candidates that pay most, either from the present
-position or once one is nearby.
+A tour is built by greedy insertion (`_numba.ambiguity.tour`) from the candidates that pay most,
+either from the present position or once one is nearby.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from truvar.domain.candidates import Candidates
 
 NEAR_TIE = 1e-6  # relative difference of rates that count as equal when stops are preselected
 MAX_STOPS_CONSIDERED = 120  # candidate rows that can be stops of a tour
-MIN_RATE_SHARE = 0.5  # a tour ends when its next stop pays less than this share of what the first one pays
-PREFERENCE = 1 + 1e-6  # factor by which the first stop of a tour is preferred to the best single measurement
+MIN_RATE_SHARE = (
+    0.5  # a tour ends when its next stop pays less than this share of what the first one pays
+)
+PREFERENCE = (
+    1 + 1e-6
+)  # factor by which the first stop of a tour is preferred to the best single measurement
 MAX_ROWS = 2500  # rows of a sum that a tour is planned with, at most
 
 
@@ -32,8 +36,10 @@ class TourRows:
     Attributes:
         sites: Sites of the rows. Shape (rows,).
         variance: sigma^2 of the rows, given pending points. Shape (rows,).
-        curves: The functions, as `_numba.ambiguity.ambiguity_curves` has them. Shape (rows, degree).
-        leader: Position in `sites` of the point that the rows stand for their differences to; None: for themselves.
+        curves: The functions, as `_numba.ambiguity.ambiguity_curves` has them. Shape (rows,
+            degree).
+        leader: Position in `sites` of the point that the rows stand for their differences to; None:
+            for themselves.
     """
 
     sites: Index
@@ -52,9 +58,11 @@ def tour_rows(context: PolicyContext, sites: Index, weight: Array, leader: int |
 
     Args:
         context: The context of the choice.
-        sites: Sites of the rows; if there are more than `MAX_ROWS`, a weighted sample of them is taken. Shape (a,).
+        sites: Sites of the rows; if there are more than `MAX_ROWS`, a weighted sample of them is
+            taken. Shape (a,).
         weight: Weights of the rows. Shape (a,).
-        leader: Position of the point that the rows stand for their differences to; None: for themselves.
+        leader: Position of the point that the rows stand for their differences to; None: for
+            themselves.
     """
     posterior = context.posterior
     variance = posterior.pending_variance[sites]
@@ -102,7 +110,9 @@ def prefer_first_stop(
     rate = rates[everyone, level]
     stops = everyone
     if len(everyone) > MAX_STOPS_CONSIDERED:
-        rate_nearby = gains[everyone, level] / context.actions.candidates(None).effective_cost[sites, level]
+        rate_nearby = (
+            gains[everyone, level] / context.actions.candidates(None).effective_cost[sites, level]
+        )
         half = MAX_STOPS_CONSIDERED // 2
         pay_from_here = systematic_sample(rate, half, 0.5)
         pay_nearby = systematic_sample(rate_nearby, half, 0.5)
@@ -111,7 +121,9 @@ def prefer_first_stop(
     if candidates.feasibility is not None:
         stops = stops[candidates.feasibility[stops] > 0]
     level = level[stops]
-    pairwise_costs = context.actions.pairwise_costs(sites[stops], context.speed)[:, np.arange(len(stops)), level]
+    pairwise_costs = context.actions.pairwise_costs(sites[stops], context.speed)[
+        :, np.arange(len(stops)), level
+    ]
     first_costs = candidates.effective_cost[stops, level]
     stop_candidates = candidates.take(stops)
     across = rows.covariance(context, stop_candidates)

@@ -6,7 +6,8 @@
 | g_{t,max}, excess variance | `excess`, summed | (n,) |
 | g_t({x}) | `truncated_reduction` | (c, K) |
 
-With e_j = max(0, sigma_j^2 - tau), max{s, tau} - max{s - D, tau} = min(D, e_j): truncated rows vanish exactly.
+With e_j = max(0, sigma_j^2 - tau), max{s, tau} - max{s - D, tau} = min(D, e_j): truncated rows
+vanish exactly.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def truncated_reduction(
         targets: Rows to sum over. Shape (n,).
         tau: Truncation of the variance.
         candidates: Table of candidates.
-        only_best: Whether only the candidate with the highest g_t / effective cost matters; the others may then have
-            any value between their own g_t and one that keeps them below it.
+        only_best: Whether only the candidate with the highest g_t / effective cost matters; the
+            others may then have any value between their own g_t and one that keeps them below it.
 
     Returns:
         g_t of every row and noise level. Shape (c, K).
@@ -83,7 +84,9 @@ def truncated_reduction_at(covariance: Array, variance: Array, tau: float, d: Ar
         The reduction. Shape (c, K).
     """
     sums = np.zeros_like(d)
-    truncated_sums.truncated_sums(covariance, excess(variance, tau), np.ones(len(variance)), d, sums)
+    truncated_sums.truncated_sums(
+        covariance, excess(variance, tau), np.ones(len(variance)), d, sums
+    )
     return _divide(sums, d)
 
 
@@ -92,7 +95,8 @@ def weighted_reduction(
 ) -> Array:
     """Return the sum over rows j of w_j C_jx^2 / d_x, the weighted reduction of variance by measuring each candidate.
 
-    C_jx^2 <= sigma_j^2 sigma_x^2 <= sigma_j^2 d_x, so that min(C_jx^2 / d_x, sigma_j^2) truncates nothing.
+    C_jx^2 <= sigma_j^2 sigma_x^2 <= sigma_j^2 d_x, so that min(C_jx^2 / d_x, sigma_j^2) truncates
+    nothing.
 
     Args:
         engine: Computes the sums.
@@ -134,13 +138,14 @@ def contrast_reduction(
     """Return the sum over rows j of w_j (C_jx - C_Lx)^2 / d_x: the weighted reduction of the variance of f_j - f_L.
 
     Args:
-        posterior: Gives the covariances. Rows are few, so that keeping them in an engine would not pay.
+        posterior: Gives the covariances. Rows are few, so that keeping them in an engine would not
+            pay.
         rows: Targets to sum over. Shape (a,).
         weight: w of the rows. Shape (a,).
         leader: Position of L in the rows; None: without C_Lx.
         candidates: Table of candidates.
-        only_best: Whether only the best candidate matters: its near-ties are scored again one by one, so that the
-            choice does not depend on rounding.
+        only_best: Whether only the best candidate matters: its near-ties are scored again one by
+            one, so that the choice does not depend on rounding.
 
     Returns:
         The reduction by every row and noise level; 0 where nothing is left to learn. Shape (c, K).
@@ -159,7 +164,10 @@ def contrast_reduction(
             covariance -= columns @ posterior.factor.at(tile)
             truncated_sums.contrast_sums(covariance, weight, other, sums[tile])
 
-        tiles = [slice(start, min(start + TILE_SITES, len(sums))) for start in range(0, len(sums), TILE_SITES)]
+        tiles = [
+            slice(start, min(start + TILE_SITES, len(sums)))
+            for start in range(0, len(sums), TILE_SITES)
+        ]
         run_tiles(work, tiles, len(rows) * len(sums))
     else:
         for start in range(0, len(sums), TILE_SITES):
@@ -178,7 +186,9 @@ def contrast_reduction(
 def contrast_variance(posterior: Posterior, rows: Index, leader: int) -> Array:
     """Return the variance of f_j - f_L over the rows, given pending points; L is the row at position `leader`: (a,)."""
     column = np.zeros((1, 1))
-    here = Candidates(posterior.sites[rows[leader]][None, :], column, column + 1.0, rows[leader : leader + 1])
+    here = Candidates(
+        posterior.sites[rows[leader]][None, :], column, column + 1.0, rows[leader : leader + 1]
+    )
     with_leader = posterior.covariance(rows, here)[:, 0]
     variance = posterior.pending_variance[rows] - 2 * with_leader + with_leader[leader]
     variance[leader] = 0.0
@@ -197,7 +207,9 @@ def _divide(value: Array | float, d: Array) -> Array:
     return np.divide(value, d, out=np.zeros_like(d), where=d > 0)
 
 
-def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Iterator[tuple[slice, Array]]:
+def covariance_tiles(
+    engine: Engine, rows: Index, candidates: Candidates
+) -> Iterator[tuple[slice, Array]]:
     """Yield slices of candidate rows with Cov(rows, those candidates), whether the candidates are sites or not."""
     count = len(candidates.points)
     is_whole_grid = candidates.sites is not None and count == len(engine.posterior.sites)
@@ -207,5 +219,7 @@ def covariance_tiles(engine: Engine, rows: Index, candidates: Candidates) -> Ite
         if is_whole_grid:
             yield tile, engine.covariance(rows, tile)
         else:
-            part = candidates if count <= size else candidates.take(np.arange(tile.start, tile.stop))
+            part = (
+                candidates if count <= size else candidates.take(np.arange(tile.start, tile.stop))
+            )
             yield tile, engine.posterior.covariance(rows, part)

@@ -21,7 +21,11 @@ from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
 from truvar.acquisition.representers import RefinedPoints, refined_points
-from truvar.acquisition.truncation import covariance_tiles, truncated_reduction, truncated_reduction_at
+from truvar.acquisition.truncation import (
+    covariance_tiles,
+    truncated_reduction,
+    truncated_reduction_at,
+)
 from truvar.acquisition.utils import best_observed, expected_improvement
 from truvar.domain.candidates import Candidates
 from truvar.domain.goals import Bands, Goal, LevelSet
@@ -51,9 +55,12 @@ class TopK:
     def __post_init__(self) -> None:
         if type(self.k) is not int or self.k < 1 or self.by not in ("ucb", "ei"):
             given = for_interface(
-                f"TopK(k={self.k!r}, by={self.by!r})", problem=f"among = {{top = {self.k}, by = '{self.by}'}}"
+                f"TopK(k={self.k!r}, by={self.by!r})",
+                problem=f"among = {{top = {self.k}, by = '{self.by}'}}",
             )
-            raise InvalidArgumentError(f"expected the k >= 1 best points by 'ucb' or 'ei', got {given}")
+            raise InvalidArgumentError(
+                f"expected the k >= 1 best points by 'ucb' or 'ei', got {given}"
+            )
 
     def points(self, context: PolicyContext) -> Mask:
         """Return the k best points of the domain as a mask; ties go to the lower index."""
@@ -73,17 +80,19 @@ class TruVaR(BasePolicy):
 
     Attributes:
         beta: Schedule of the confidence parameter; None for `LogBeta()`, the paper's own.
-        eta: First target confidence eta_(1), in prior standard deviations; 0 for pure variance reduction.
+        eta: First target confidence eta_(1), in prior standard deviations; 0 for pure variance
+            reduction.
         r: Factor by which eta shrinks from epoch to epoch.
         slack: delta-bar: an epoch ends when every confidence width in M is within (1 + slack) eta.
-        among: Points to choose among: None for all, "potential" for M and what else must be known, or the points of
-            highest promise, such as `TopK(50, by="ei")`.
-        anticipate: None sums over M as it is. "mean" and "average" sum over M as it would be after the measurement,
-            whose value is taken to be the posterior mean, or averaged over.
-        nodes: Nodes of a Gauss-Hermite quadrature for `anticipate="average"`, as release 0.1.0 used it (8) where no
-            threshold is given; None for the exact average.
-        refine: Whether an optimum in a box gets further points around the most promising ones to sum over, as soon as
-            few representers are undecided. Otherwise it is found no more precisely than the representers lie.
+        among: Points to choose among: None for all, "potential" for M and what else must be known,
+            or the points of highest promise, such as `TopK(50, by="ei")`.
+        anticipate: None sums over M as it is. "mean" and "average" sum over M as it would be after
+            the measurement, whose value is taken to be the posterior mean, or averaged over.
+        nodes: Nodes of a Gauss-Hermite quadrature for `anticipate="average"`, as release 0.1.0 used
+            it (8) where no threshold is given; None for the exact average.
+        refine: Whether an optimum in a box gets further points around the most promising ones to
+            sum over, as soon as few representers are undecided. Otherwise it is found no more
+            precisely than the representers lie.
     """
 
     beta: Schedule | None = None
@@ -102,9 +111,13 @@ class TruVaR(BasePolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.among in (None, "potential") or isinstance(self.among, TopK)):
-            raise InvalidArgumentError(f"among must be None, 'potential' or TopK(k, by=...), got {self.among!r}")
+            raise InvalidArgumentError(
+                f"among must be None, 'potential' or TopK(k, by=...), got {self.among!r}"
+            )
         if self.anticipate not in (None, "mean", "average"):
-            raise InvalidArgumentError(f"anticipate must be None, 'mean' or 'average', got {self.anticipate!r}")
+            raise InvalidArgumentError(
+                f"anticipate must be None, 'mean' or 'average', got {self.anticipate!r}"
+            )
         if self.nodes is not None:
             check_integer(self.nodes, "nodes", minimum=1)
         check_boolean(self.refine, "refine")
@@ -120,7 +133,8 @@ class TruVaR(BasePolicy):
         from_minimum = isinstance(goal, LevelSet) and goal.fraction_of_min is not None
         if self.anticipate is not None and from_minimum:
             raise UnsupportedGoalError(
-                f"anticipate={self.anticipate!r} is for an optimum, thresholds or fraction_of_max, but the goal is "
+                f"anticipate={self.anticipate!r} is for an optimum, thresholds or fraction_of_max, "
+                "but the goal is "
                 f"{goal}; leave out anticipate"
             )
 
@@ -155,10 +169,16 @@ class TruVaR(BasePolicy):
         if self.anticipate is None and refined is None:
             variance = context.posterior.scale**2
             tau = context.epoch.tau * variance
-            reduction = truncated_reduction(context.engine, context.targets, tau, candidates, context.only_best)
+            reduction = truncated_reduction(
+                context.engine, context.targets, tau, candidates, context.only_best
+            )
             return context.epoch.beta / variance * reduction
         gains = self._gains(context, candidates, refined)
-        if context.only_best and candidates.sites is not None and len(gains) == len(context.posterior.sites):
+        if (
+            context.only_best
+            and candidates.sites is not None
+            and len(gains) == len(context.posterior.sites)
+        ):
             # Near-ties are scored again one by one, so that the choice does not depend on rounding.
             for row in near_best((gains / candidates.effective_cost).max(axis=1)):
                 gains[row] = self._gains(context, candidates.take(np.array([row])), refined)
@@ -167,7 +187,9 @@ class TruVaR(BasePolicy):
     def _refined(self, context: PolicyContext) -> RefinedPoints | None:
         return refined_points(context) if self.refine else None
 
-    def _gains(self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None) -> Array:
+    def _gains(
+        self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None
+    ) -> Array:
         """Return the numerator of eq. (3) or of its variation, summed over the refined points too. Shape (c, K)."""
         if self.anticipate is not None:
             return self._anticipated_gains(context, candidates, refined)
@@ -198,12 +220,18 @@ class TruVaR(BasePolicy):
         before = np.maximum(share * variance, floor).sum()
         shared = variance, mean, float(np.sqrt(context.epoch.beta)), share, floor
         d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
-        scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)  # 0: nothing is left to learn there
+        scale = np.divide(
+            1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0
+        )  # 0: nothing is left to learn there
         after = np.zeros((d.shape[1], len(d)))
         sums, for_goal = self._staying_sums(context.goal, member)
         for tile, covariance in covariance_tiles(context.engine, rows, candidates):
             if refined is not None:
-                part = candidates if len(covariance.T) == len(d) else candidates.take(np.arange(tile.start, tile.stop))
+                part = (
+                    candidates
+                    if len(covariance.T) == len(d)
+                    else candidates.take(np.arange(tile.start, tile.stop))
+                )
                 covariance = np.vstack([covariance, refined.covariance(context, part)])
             for level, out in enumerate(after):
                 moves = covariance, np.ascontiguousarray(scale[tile, level])

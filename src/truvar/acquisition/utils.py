@@ -5,8 +5,9 @@
 | mean, sd | moments of f at the candidates, signed so that high is good | (c,) |
 | incumbent | best value so far, signed likewise | |
 
-A pending measurement counts as made with the posterior mean as its value (the "constant liar" at the mean): this
-leaves the mean unchanged and reduces the variance, which is what `Posterior.pending_variance` does.
+A pending measurement counts as made with the posterior mean as its value (the "constant liar" at
+the mean): this leaves the mean unchanged and reduces the variance, which is what
+`Posterior.pending_variance` does.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
         sites = candidates.sites
         if len(posterior.sites) == len(own_mean):
             return own_mean[sites], own_sd[sites]
-        mean = context.goal.sign * posterior.mean[sites]  # the ensemble has the sites of the target alone
+        mean = (
+            context.goal.sign * posterior.mean[sites]
+        )  # the ensemble has the sites of the target alone
         sd = np.sqrt(posterior.pending_variance[sites])
         target = sites < len(own_mean)
         mean[target] = own_mean[sites[target]]
@@ -45,7 +48,9 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
         if posterior.n_rows > posterior.n_observed:
             before = posterior.predict(candidates.points)[1]
             pending = posterior.candidate_variance(candidates)
-            variance = variance * np.divide(pending, before, out=np.zeros_like(before), where=before > 0)
+            variance = variance * np.divide(
+                pending, before, out=np.zeros_like(before), where=before > 0
+            )
     elif candidates.sites is not None:
         mean = posterior.mean[candidates.sites]
         variance = posterior.pending_variance[candidates.sites]
@@ -59,7 +64,9 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
 def best_observed(context: PolicyContext) -> float:
     """Return the best observation, signed so that high is good; the best prior mean before the first."""
     if context.best_y is None:
-        return float((context.goal.sign * context.posterior.prior_means[: len(context.domain)]).max())
+        return float(
+            (context.goal.sign * context.posterior.prior_means[: len(context.domain)]).max()
+        )
     return context.goal.sign * context.best_y
 
 
@@ -95,7 +102,9 @@ def level_set_goal(context: PolicyContext) -> LevelSet:
     if not isinstance(context.goal, LevelSet):
         example = for_interface("LevelSet(7.0)", problem="level_set = 7.0")
         given = for_interface(str(context.goal), problem="an optimum")
-        raise UnsupportedGoalError(f"a threshold is needed, but the goal is {given}; use a goal such as {example}")
+        raise UnsupportedGoalError(
+            f"a threshold is needed, but the goal is {given}; use a goal such as {example}"
+        )
     return context.goal
 
 

@@ -2,7 +2,8 @@
 
 It is TruVaR's sum, eq. (3), with a weight for every row in place of membership of M:
 
-    score(x) = sum_j w_j min(C_jx^2 / d_x, e_j) / c(x),    e_j = sigma_j^2,    w_j = (share) p_j (1 - p_j) / sigma_j^2.
+    score(x) = sum_j w_j min(C_jx^2 / d_x, e_j) / c(x),    e_j = sigma_j^2,    w_j = (share) p_j (1
+    - p_j) / sigma_j^2.
 
 | symbol | level set | optimum |
 |---|---|---|
@@ -11,9 +12,9 @@ It is TruVaR's sum, eq. (3), with a weight for every row in place of membership 
 | share | 1 | P(j is the maximiser), the share of the draws that j wins |
 | C_jx, sigma_j^2 | covariance of the row with f_x, its variance | the same, of the difference |
 
-w_j C_jx^2 / d_x is p_j (1 - p_j), which is how undecided the row is, times the share of its variance that the
-measurement explains. With several thresholds the weights of a row add up. All draws are shared by the candidates; where
-the model is marginalised they are of the mixture.
+w_j C_jx^2 / d_x is p_j (1 - p_j), which is how undecided the row is, times the share of its
+variance that the measurement explains. With several thresholds the weights of a row add up. All
+draws are shared by the candidates; where the model is marginalised they are of the mixture.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.entropy import expected_improvement_table
-from truvar.acquisition.representers import improvement_in_box, leading_point, pivoted_cholesky, representer_sites
+from truvar.acquisition.representers import (
+    improvement_in_box,
+    leading_point,
+    pivoted_cholesky,
+    representer_sites,
+)
 from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop, tour_rows
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import thresholds
@@ -38,7 +44,8 @@ from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["WeightedTruVaR"]
 
-DRAWN_VARIANCE = 1e-9  # share of the largest variance of a representer: what is below it is left out of the draws
+# share of the largest variance of a representer: what is below it is left out of the draws
+DRAWN_VARIANCE = 1e-9
 NEGLIGIBLE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
 
 
@@ -46,17 +53,18 @@ NEGLIGIBLE = 1e-9  # share of all ambiguity: rows that hold no more than this to
 class WeightedTruVaR(BasePolicy):
     """Variance reduction per unit cost over what is undecided, weighted by how undecided it is.
 
-    For a level set every point counts with p (1 - p), p the probability of lying above the threshold, times the share
-    of its variance that a measurement explains. For an optimum it is the differences between points that can be the
-    maximiser and the leader, the likeliest of them, which count in the same way, p being the probability of being
-    better than the leader. With travel costs the policy chooses the first stop of a short tour.
+    For a level set every point counts with p (1 - p), p the probability of lying above the
+    threshold, times the share of its variance that a measurement explains. For an optimum it is the
+    differences between points that can be the maximiser and the leader, the likeliest of them,
+    which count in the same way, p being the probability of being better than the leader. With
+    travel costs the policy chooses the first stop of a short tour.
 
     Attributes:
         stops: Stops of a tour, at most; 1 to look one measurement ahead.
         representers: Points that can be the maximiser: all, or this many of highest promise.
         draws: Draws of f on them; rounded up to a power of two.
-        refine: Whether every second measurement of an optimum in a box goes where it promises to improve on the best
-            measured point most. Otherwise few are made at the optimum itself.
+        refine: Whether every second measurement of an optimum in a box goes where it promises to
+            improve on the best measured point most. Otherwise few are made at the optimum itself.
         beta: See `BasePolicy`.
     """
 
@@ -68,7 +76,8 @@ class WeightedTruVaR(BasePolicy):
     per_cost = True
     chooses_noise_level = True
     supports_bands = True
-    explores = True  # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
+    # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
+    explores = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,18 +96,27 @@ class WeightedTruVaR(BasePolicy):
         """Return the weighted variance reduction. Shape (c, K)."""
         if context.goal.level_set:
             rows = context.cached("undecided rows", lambda: undecided_rows(context))
-            gains = weighted_reduction(context.engine, rows.sites, rows.weight, candidates, context.only_best)
+            gains = weighted_reduction(
+                context.engine, rows.sites, rows.weight, candidates, context.only_best
+            )
         else:
             improvement = improvement_in_box(context, candidates) if self.refine else None
             if improvement is not None:
                 return improvement
             key = ("possible maximisers", self.representers, self.draws)
             with blas_in_one_thread():
-                rows = context.cached(key, lambda: possible_maximisers(context, self.representers, self.draws))
+                rows = context.cached(
+                    key, lambda: possible_maximisers(context, self.representers, self.draws)
+                )
                 if not rows.weight.any():
                     return expected_improvement_table(context, candidates)
                 gains = contrast_reduction(
-                    context.posterior, rows.sites, rows.weight, rows.leader, candidates, context.only_best
+                    context.posterior,
+                    rows.sites,
+                    rows.weight,
+                    rows.leader,
+                    candidates,
+                    context.only_best,
                 )
         if self.stops > 1 and can_tour(context, candidates):
             prefer_first_stop(context, candidates, rows.for_tour(context), self.stops, gains)
@@ -112,7 +130,8 @@ class WeightedRows:
     Attributes:
         sites: Sites of the rows. Shape (a,).
         weight: w_j. Shape (a,).
-        leader: Position in `sites` of the point that the others are compared with; None: the rows are f itself.
+        leader: Position in `sites` of the point that the others are compared with; None: the rows
+            are f itself.
     """
 
     sites: Index
@@ -127,8 +146,9 @@ class WeightedRows:
 def undecided_rows(context: PolicyContext) -> WeightedRows:
     """Return the undecided rows of a level set, inside M or not: points that have left M can return.
 
-    Probabilities are those of the mixture where the hyperparameters are averaged over, and sigma^2 is that of the model
-    that the covariances belong to: w_j C_jx^2 / d_x is then p (1 - p) times a share of variance.
+    Probabilities are those of the mixture where the hyperparameters are averaged over, and sigma^2
+    is that of the model that the covariances belong to: w_j C_jx^2 / d_x is then p (1 - p) times a
+    share of variance.
     """
     mean, sd = context.moments
     variance = context.posterior.pending_variance[: len(sd)]
@@ -155,8 +175,8 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     diagonal = np.diag(root) ** 2
     rank = int(np.count_nonzero(diagonal > DRAWN_VARIANCE * diagonal.max(initial=0.0)))
     base = _normal_draws(int(np.ceil(np.log2(draws))), representers)
-    # The draws are shared by all choices of a process; the order and the signs of the dimensions differ, so that an
-    # accident of one choice is not repeated in the next one.
+    # The draws are shared by all choices of a process; the order and the signs of the dimensions
+    # differ, so that an accident of one choice is not repeated in the next one.
     order = context.rng.permutation(representers)[:rank]
     signs = 2.0 * context.rng.integers(0, 2, size=rank) - 1.0
     in_order = np.empty((rank, len(sites)), np.float32)
@@ -174,7 +194,9 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     if context.ensemble is None:
         means = context.goal.sign * context.posterior.mean[sites[winners]]
         lead = means - means[leader]
-        better = scipy.special.ndtr(np.divide(lead, np.sqrt(variance), out=np.zeros(len(lead)), where=told_apart))
+        better = scipy.special.ndtr(
+            np.divide(lead, np.sqrt(variance), out=np.zeros(len(lead)), where=told_apart)
+        )
     else:
         better = (f[:, winners] > f[:, winners[leader], None]).mean(axis=0)
     undecided = share[winners] * better * (1 - better)
@@ -182,21 +204,36 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     return WeightedRows(sites[winners], weight, leader)
 
 
-def _mixture(context: PolicyContext, sites: Index, draws: int) -> tuple[SingleArray, SingleArray | None]:
+def _mixture(
+    context: PolicyContext, sites: Index, draws: int
+) -> tuple[SingleArray, SingleArray | None]:
     """Return the mean at some sites for every draw, up to a constant, and the factor of the standard deviation there.
 
-    Each member of a mixture gets an equal share of the draws; what is correlated is as in the most probable model.
+    Each member of a mixture gets an equal share of the draws; what is correlated is as in the most
+    probable model.
 
     Returns:
-        Means and factors, of shape (S, R) if the model is a mixture; otherwise means of shape (1, R), and None for 1.
+        Means and factors, of shape (S, R) if the model is a mixture; otherwise means of shape (1,
+        R), and None for 1.
     """
     ensemble = context.ensemble
     if ensemble is None:
         mean = context.goal.sign * context.posterior.mean[None, sites]
-        return (mean - mean.max()).astype(np.float32), None  # near 0, where single precision is fine
-    member = np.arange(draws) * len(ensemble.means) // draws  # blocks of a Sobol sequence are spread evenly themselves
-    own = context.posterior.variance[sites]  # pending measurements leave the same share of each member's variance
-    ratio = np.divide(ensemble.variances[:, sites], own, out=np.ones((len(ensemble.means), len(sites))), where=own > 0)
+        return (mean - mean.max()).astype(
+            np.float32
+        ), None  # near 0, where single precision is fine
+    member = (
+        np.arange(draws) * len(ensemble.means) // draws
+    )  # blocks of a Sobol sequence are spread evenly themselves
+    own = context.posterior.variance[
+        sites
+    ]  # pending measurements leave the same share of each member's variance
+    ratio = np.divide(
+        ensemble.variances[:, sites],
+        own,
+        out=np.ones((len(ensemble.means), len(sites))),
+        where=own > 0,
+    )
     means = context.goal.sign * ensemble.means[:, sites]
     means -= means.max()
     return means.astype(np.float32)[member], np.sqrt(ratio).astype(np.float32)[member]

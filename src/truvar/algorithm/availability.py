@@ -40,7 +40,8 @@ class Availability:
         exclusions: Exclusions and permissions in order, those of failed measurements included.
         succeeded: Points of successful measurements. (s, d)
         failed: Points of failed ones that were not allowed again since. (f, d)
-        min_success: Places where a success is less probable than this are not measured, as long as there are others.
+        min_success: Places where a success is less probable than this are not measured, as long as
+            there are others.
     """
 
     domain: Domain
@@ -123,7 +124,10 @@ class Availability:
 
 
 def failures_left(
-    failures: Sequence[FailedAttempt], exclusions: Sequence[Exclusion], order: Sequence[int], domain: Domain
+    failures: Sequence[FailedAttempt],
+    exclusions: Sequence[Exclusion],
+    order: Sequence[int],
+    domain: Domain,
 ) -> Array:
     """Return the points (f, d) of failed measurements that were not allowed again later.
 
@@ -173,7 +177,9 @@ class AmongAllowed:
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the regions with the excluded points ruled out."""
         worst = -self.sign * np.inf
-        return self.goal.update(regions, np.where(self.excluded, worst, lower), np.where(self.excluded, worst, upper))
+        return self.goal.update(
+            regions, np.where(self.excluded, worst, lower), np.where(self.excluded, worst, upper)
+        )
 
     def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
         """Return M_t."""

@@ -24,8 +24,8 @@ def within_context(
 ) -> PolicyContext:
     """Return what a policy sees if an optimum is looked for in a given context only.
 
-    Otherwise a context whose values are low throughout would have nothing to gain, as its best point is not the best of
-    all. A level set is the same in every context.
+    Otherwise a context whose values are low throughout would have nothing to gain, as its best
+    point is not the best of all. A level set is the same in every context.
 
     Args:
         policy_context: What it sees of the whole domain.
@@ -42,10 +42,14 @@ def within_context(
     if outside.all():
         return policy_context
     inside = AmongAllowed(goal, outside)
-    regions = inside.update(Regions.unknown(len(outside)), policy_context.lower, policy_context.upper)
+    regions = inside.update(
+        Regions.unknown(len(outside)), policy_context.lower, policy_context.upper
+    )
     targets = inside.targets(regions, policy_context.lower, policy_context.upper)
     best_y = _best_value(policy_context, given, measured)
-    return replace(policy_context, regions=regions, targets=targets, excluded=outside, best_y=best_y, cache={})
+    return replace(
+        policy_context, regions=regions, targets=targets, excluded=outside, best_y=best_y, cache={}
+    )
 
 
 def _best_value(
@@ -72,7 +76,9 @@ def search_slice(score: Score, given: ContextSlice, start: Array) -> Array:
         given: The part of the box that belongs to the context.
         start: Points of it to start from. Shape (s, d).
     """
-    return _whole(given, best_in_domain(_in_slice(score, given), _chosen_columns(given), start[:, given.free]))
+    return _whole(
+        given, best_in_domain(_in_slice(score, given), _chosen_columns(given), start[:, given.free])
+    )
 
 
 def climb_in_slice(score: Score, given: ContextSlice, start: Array) -> Array:

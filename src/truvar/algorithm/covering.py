@@ -16,12 +16,14 @@ from truvar.exceptions import InvalidModelError
 from truvar.models.posterior import EXACT, Posterior
 
 
-def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, max_steps: int = 256) -> float:
+def cover_cost(
+    posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, max_steps: int = 256
+) -> float:
     """Return an upper bound on the cost of bringing sigma to `xi` on all targets from the present posterior.
 
-    The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is returned: measuring,
-    for m = 1, 2, 4, ..., the best row for the widest target m times, greedily (m repeats are one measurement with an
-    m-th of the noise), and measuring every target by itself.
+    The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is
+    returned: measuring, for m = 1, 2, 4, ..., the best row for the widest target m times, greedily
+    (m repeats are one measurement with an m-th of the noise), and measuring every target by itself.
 
     Args:
         posterior: The present posterior.
@@ -34,20 +36,33 @@ def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candi
     wide = sites[posterior.variance[sites] > xi * xi]
     if len(wide) == 0:
         return 0.0
-    level = np.argmin(candidates.noise * candidates.cost, axis=1)  # the level that buys most precision
+    level = np.argmin(
+        candidates.noise * candidates.cost, axis=1
+    )  # the level that buys most precision
     rows = np.arange(len(level))
     noise = candidates.noise[rows, level]
     cost = candidates.cost[rows, level]
     best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / (xi * xi)))).sum())
     repeats = 1.0
     while cost.min() * repeats < best and noise.max() / repeats > xi * xi / 16:
-        best = min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps))
+        best = min(
+            best,
+            _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps),
+        )
         repeats *= 2
-    return min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps))
+    return min(
+        best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps)
+    )
 
 
 def _greedy_cost(
-    posterior: Posterior, sites: Index, xi: float, noise: Array, cost: Array, limit: float, max_steps: int
+    posterior: Posterior,
+    sites: Index,
+    xi: float,
+    noise: Array,
+    cost: Array,
+    limit: float,
+    max_steps: int,
 ) -> float:
     """Return the cost of covering the sites greedily; infinity beyond `limit` or `max_steps`."""
     variance = posterior.variance.copy()
@@ -86,7 +101,9 @@ def information_bound(posterior: Posterior, steps: int, candidates: Candidates) 
     """
     noise = candidates.noise.min(axis=1)
     if (noise <= 0).any():
-        raise InvalidModelError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
+        raise InvalidModelError(
+            "gamma_T is infinite without noise; give every measurement a noise variance > 0"
+        )
     variance = np.asarray(posterior.kernel.diag(posterior.sites), dtype=float).copy()
     v = np.empty((steps, len(variance)))
     information = 0.0

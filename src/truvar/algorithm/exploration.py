@@ -14,8 +14,12 @@ from truvar.domain.candidates import Candidates
 if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
 
-MIN_FEASIBILITY_SLOPE = 6.0  # increase of the least relative P(success) with the share of attempts that failed
-MAX_MIN_FEASIBILITY = 0.75  # the largest relative P(success) that is required; the border of a region stays in reach
+MIN_FEASIBILITY_SLOPE = (
+    6.0  # increase of the least relative P(success) with the share of attempts that failed
+)
+MAX_MIN_FEASIBILITY = (
+    0.75  # the largest relative P(success) that is required; the border of a region stays in reach
+)
 
 
 def remove_variance(
@@ -46,10 +50,11 @@ def remove_variance(
 def min_feasibility(learner: ActiveLearner, table: Candidates) -> float:
     """Return the probability of a success below which no row of a table is chosen.
 
-    The gain of what is unknown is so much larger than that of what is known that the expected gain alone leads to
-    places that failed again and again. Therefore the risk is limited, relative to the likeliest row: the more of the
-    attempts failed, beyond the share that would have failed even there, the smaller it may be, and the more so the more
-    certain it is that failures depend on the place. Only attempts since the first failure count.
+    The gain of what is unknown is so much larger than that of what is known that the expected gain
+    alone leads to places that failed again and again. Therefore the risk is limited, relative to
+    the likeliest row: the more of the attempts failed, beyond the share that would have failed even
+    there, the smaller it may be, and the more so the more certain it is that failures depend on the
+    place. Only attempts since the first failure count.
     """
     availability = learner.availability
     if availability is None or len(availability.failed) == 0:

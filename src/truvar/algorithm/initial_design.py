@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 MAX_DESIGN_CANDIDATES = 400  # points of the domain that an initial design is chosen among
 
 
-def design_of_tasks(learner: ActiveLearner, last: Origin, pending: Sequence[Action]) -> Index | None:
+def design_of_tasks(
+    learner: ActiveLearner, last: Origin, pending: Sequence[Action]
+) -> Index | None:
     """Return the rows among which the initial design of learned tasks goes on; None if it is complete.
 
-    The target is measured first. If the covariance is learned, each cheaper task that the policy may choose is then
-    measured at points where the target was, which shows how they are related however rough the functions are.
+    The target is measured first. If the covariance is learned, each cheaper task that the policy
+    may choose is then measured at points where the target was, which shows how they are related
+    however rough the functions are.
 
     Args:
         learner: The learner.
@@ -52,12 +55,14 @@ def design_of_tasks(learner: ActiveLearner, last: Origin, pending: Sequence[Acti
     return None
 
 
-def space_filling_design(learner: ActiveLearner, pending: Sequence[Action], min_feasibility: float) -> Index | None:
+def space_filling_design(
+    learner: ActiveLearner, pending: Sequence[Action], min_feasibility: float
+) -> Index | None:
     """Return the rows that complete the initial design; None where every measurement costs the same.
 
-    They are chosen one after the other so that the total variance left on the domain is least, whatever they cost.
-    Travel is saved by their order: which of them is measured next depends on its cost. A design that went where it is
-    cheap would not see most of the domain.
+    They are chosen one after the other so that the total variance left on the domain is least,
+    whatever they cost. Travel is saved by their order: which of them is measured next depends on
+    its cost. A design that went where it is cheap would not see most of the domain.
 
     Args:
         learner: The learner.
@@ -65,7 +70,9 @@ def space_filling_design(learner: ActiveLearner, pending: Sequence[Action], min_
         min_feasibility: Probability of a success below which no row is chosen.
     """
     surrogate = learner.surrogate
-    done = [action.point for action, _ in learner.observations] + [action.point for action in pending]
+    done = [action.point for action, _ in learner.observations] + [
+        action.point for action in pending
+    ]
     n_left = surrogate.n_initial - len(done)
     if learner.actions.tasks is not None or not learner.actions.travels or n_left < 1:
         return None
@@ -86,7 +93,9 @@ def space_filling_design(learner: ActiveLearner, pending: Sequence[Action], min_
         variance = np.maximum(covariance.diagonal(), 0.0) + noise
         best = len(rows) + step  # condition on what is done or pending first
         if step >= len(done):
-            removed = (covariance[: len(rows), : len(rows)] ** 2).sum(axis=0) / variance[: len(rows)]
+            removed = (covariance[: len(rows), : len(rows)] ** 2).sum(axis=0) / variance[
+                : len(rows)
+            ]
             best = int(np.argmax(removed))
             chosen.append(int(rows[best]))
         column = covariance[best].copy()

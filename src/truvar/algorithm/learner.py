@@ -1,7 +1,7 @@
 """Algorithm 1 on a surrogate model: choosing the next measurement, updating the regions, and knowing when to stop.
 
-`ActiveLearner` takes actions with their observed values and keeps the state of Algorithm 1. The model itself is its
-`Surrogate`. It knows nothing of users, events or corrections.
+`ActiveLearner` takes actions with their observed values and keeps the state of Algorithm 1. The
+model itself is its `Surrogate`. It knows nothing of users, events or corrections.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from truvar._typing import Array, Mask
 from truvar.acquisition import Policy
 from truvar.acquisition.confidence import RESOLUTION, EpochStart
 from truvar.algorithm import loop
-from truvar.algorithm.availability import AmongAllowed, Availability, FailedAttempt, failures_left, place_of
+from truvar.algorithm.availability import (
+    AmongAllowed,
+    Availability,
+    FailedAttempt,
+    failures_left,
+    place_of,
+)
 from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.algorithm.selection import Selection, choose, in_model_units
 from truvar.domain.action import Action
@@ -50,11 +56,13 @@ class ActiveLearner:
 
     Attributes:
         surrogate: The model.
-        state: Regions, bounds and epoch after the last observation; the bounds are in the units of the model's
-            transform. `reported_state` has them in the user's.
-        exclusions: Exclusions of places and permissions, in order; those of failed measurements are among them.
+        state: Regions, bounds and epoch after the last observation; the bounds are in the units of
+            the model's transform. `reported_state` has them in the user's.
+        exclusions: Exclusions of places and permissions, in order; those of failed measurements are
+            among them.
         failures: The failed measurements, in order.
-        min_success: Places where a success is less probable than this are not chosen, as long as there are others.
+        min_success: Places where a success is less probable than this are not chosen, as long as
+            there are others.
     """
 
     min_success = 0.0
@@ -97,7 +105,8 @@ class ActiveLearner:
         self._availability: tuple[tuple[int, int], Availability | None] = ((0, 0), None)
         self.state = self._first_state()
 
-    # -- updates -----------------------------------------------------------------------------------------------------
+    # -- updates
+    # ----------------------------------------------------------------------------------------------
 
     def observe(self, action: Action, y: float, pending: Sequence[Action]) -> None:
         """Algorithm 1, lines 4-6: take a measured value and update regions, bounds and epoch.
@@ -105,10 +114,12 @@ class ActiveLearner:
         Args:
             action: The measurement.
             y: Its value.
-            pending: The actions pending before, with or without `action`, in the order they were suggested.
+            pending: The actions pending before, with or without `action`, in the order they were
+                suggested.
 
         Raises:
-            TruvarError: If the value contradicts a noise-free observation. Nothing has changed then.
+            TruvarError: If the value contradicts a noise-free observation. Nothing has changed
+                then.
         """
         before = self.surrogate.snapshot()
         self.surrogate.observe(action, y, pending)
@@ -118,7 +129,9 @@ class ActiveLearner:
             self.surrogate.rollback(before, pending)
             raise
 
-    def observe_all(self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()) -> None:
+    def observe_all(
+        self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()
+    ) -> None:
         """Take many measured values at once; hyperparameters are fitted and regions updated only after the last.
 
         Args:
@@ -167,7 +180,9 @@ class ActiveLearner:
         goal = self._goal_among_allowed(self.model_goal)
         state = self.state
         regions = goal.update(Regions.unknown(len(self.domain)), state.lower, state.upper)
-        self.state = replace(state, regions=regions, targets=goal.targets(regions, state.lower, state.upper))
+        self.state = replace(
+            state, regions=regions, targets=goal.targets(regions, state.lower, state.upper)
+        )
 
     def _goal_among_allowed(self, goal: Goal) -> Goal:
         """Return the goal, for an optimum among the points that are not excluded."""
@@ -189,15 +204,21 @@ class ActiveLearner:
         self.surrogate.adopt(model)
         self.state = self._first_state()
 
-    # -- choosing ----------------------------------------------------------------------------------------------------
+    # -- choosing
+    # ----------------------------------------------------------------------------------------------
 
     def choose(
-        self, last: Origin, pending: Sequence[Action], n_asked: int, given: ContextSlice | None = None
+        self,
+        last: Origin,
+        pending: Sequence[Action],
+        n_asked: int,
+        given: ContextSlice | None = None,
     ) -> Selection:
         """Algorithm 1, line 3: choose the next measurement, see `selection.choose`."""
         return choose(self, last, pending, n_asked, given)
 
-    # -- queries -----------------------------------------------------------------------------------------------------
+    # -- queries
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def posterior(self) -> Posterior:
@@ -215,9 +236,15 @@ class ActiveLearner:
         if isinstance(self.goal, Bands) and not self.surrogate.transform.is_identity:
             transformed = self.surrogate.transform.forward(np.array(self.goal.thresholds))
             return replace(self.goal, thresholds=tuple(transformed.tolist()))
-        if self.surrogate.transform.is_identity or not isinstance(self.goal, LevelSet) or self.goal.threshold is None:
+        if (
+            self.surrogate.transform.is_identity
+            or not isinstance(self.goal, LevelSet)
+            or self.goal.threshold is None
+        ):
             return self.goal
-        return replace(self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold)))
+        return replace(
+            self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold))
+        )
 
     @property
     def reported_state(self) -> loop.State:
@@ -243,7 +270,9 @@ class ActiveLearner:
         """Everything that can be measured, with the noise variance in use."""
         tasks = self.surrogate.action_tasks
         noise = self.surrogate.noise
-        if self._actions_noise is not noise or self._actions.tasks is not tasks:  # they were fitted again
+        if (
+            self._actions_noise is not noise or self._actions.tasks is not tasks
+        ):  # they were fitted again
             self._actions_noise = noise
             self._actions = ActionSpace(self.domain, noise, self._cost, tasks)
         if self._actions.availability is not self.availability:
@@ -258,11 +287,17 @@ class ActiveLearner:
         key = (len(self.exclusions), len(self.observations) if self.failures else 0)
         if self._availability[0] != key:
             d = len(self.domain.columns)
-            failed = failures_left(self.failures, self.exclusions, self._failure_positions, self.domain)
-            succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(-1, d)
+            failed = failures_left(
+                self.failures, self.exclusions, self._failure_positions, self.domain
+            )
+            succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(
+                -1, d
+            )
             self._availability = (
                 key,
-                Availability(self.domain, tuple(self.exclusions), succeeded, failed, self.min_success),
+                Availability(
+                    self.domain, tuple(self.exclusions), succeeded, failed, self.min_success
+                ),
             )
         return self._availability[1]
 
@@ -285,7 +320,9 @@ class ActiveLearner:
             optimum = "maximiser" if self.goal.sign > 0 else "minimiser"
             return f"one point is left: the {optimum} is identified"
         if self.domain.continuous and not self.goal.level_set and not self.policy.signed:
-            return None  # the optimum may lie between the representers: a choice that gains nothing ends the study
+            # the optimum may lie between the representers: a choice that gains nothing ends the
+            # study
+            return None
         variance = self.posterior.variance[: len(self.domain)][self.state.targets]
         if variance.max() <= RESOLUTION * self.posterior.scale**2:
             return "every undecided point is known exactly"
@@ -313,9 +350,14 @@ class ActiveLearner:
     @property
     def nested(self) -> bool:
         """Whether the bounds never widen."""
-        return self.policy.confidence.intersect and bool(self.goal.monotone) and not self.surrogate.is_learned
+        return (
+            self.policy.confidence.intersect
+            and bool(self.goal.monotone)
+            and not self.surrogate.is_learned
+        )
 
-    # -- private -----------------------------------------------------------------------------------------------------
+    # -- private
+    # ----------------------------------------------------------------------------------------------
 
     def _first_state(self) -> loop.State:
         return loop.begin(self.posterior, self.policy, len(self.domain), self._epoch_start)
@@ -323,9 +365,9 @@ class ActiveLearner:
     def _update_state(self) -> None:
         """Algorithm 2 after an observation, and the epochs.
 
-        With a learned kernel or noise, points may come back into M (a refit changes the bounds everywhere). With a
-        learned kernel, a study is not finished before `Learned.least` observations, however certain a fit to fewer may
-        be.
+        With a learned kernel or noise, points may come back into M (a refit changes the bounds
+        everywhere). With a learned kernel, a study is not finished before `Learned.least`
+        observations, however certain a fit to fewer may be.
         """
         surrogate = self.surrogate
         goal = self.model_goal
@@ -335,7 +377,13 @@ class ActiveLearner:
         if surrogate.fitted:
             moments = surrogate.moments
             self.state = loop.update(
-                self.posterior, moments, goal, self.policy, self.state, self._epoch_start, self.nested
+                self.posterior,
+                moments,
+                goal,
+                self.policy,
+                self.state,
+                self._epoch_start,
+                self.nested,
             )
         if len(self.observations) < surrogate.least and self.sets_complete is not None:
             self.state = self._first_state()
@@ -380,5 +428,6 @@ def _check_logarithm(goal: Goal) -> None:
         )
     if goal.threshold <= 0:
         raise InvalidModelError(
-            f"the threshold must be > 0 to have a logarithm, got {goal.threshold:g} with {log}; leave out the transform"
+            f"the threshold must be > 0 to have a logarithm, got {goal.threshold:g} with {log}; "
+            "leave out the transform"
         )

@@ -73,15 +73,18 @@ def begin(posterior: Posterior, policy: Policy, n: int, start: StartOfEpoch) -> 
     regions = Regions.unknown(n)
     epoch = policy.confidence.first(lambda eta: start(eta, regions.potential))
     lower, upper = bounds(posterior.mean[:n], posterior.variance[:n], epoch.beta)
-    return _advance_epochs(posterior, policy, State(regions, regions.potential, lower, upper, epoch), start)
+    return _advance_epochs(
+        posterior, policy, State(regions, regions.potential, lower, upper, epoch), start
+    )
 
 
 def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Choice | None:
     """Algorithm 1, line 3: choose the highest score, eq. (3).
 
     Returns:
-        The best candidate among the rows that the policy allows, or among all if those gain nothing; None if no row
-        gains anything. Rows where a success is less probable than `context.min_feasibility` are left out.
+        The best candidate among the rows that the policy allows, or among all if those gain
+        nothing; None if no row gains anything. Rows where a success is less probable than
+        `context.min_feasibility` are left out.
     """
     candidates = candidates.likely(context.min_feasibility)
     rows = policy.candidate_rows(context, candidates)
@@ -98,7 +101,9 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
     return choice
 
 
-def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None) -> Choice | None:
+def _highest(
+    context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None
+) -> Choice | None:
     """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
     if len(table.points) == 0:
@@ -109,15 +114,19 @@ def _highest(context: PolicyContext, policy: Policy, candidates: Candidates, row
     highest = scores.max(initial=-np.inf)
     if np.isneginf(highest) or (not policy.signed and not highest > 0):
         return None
-    row, level = divmod(int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels)
+    row, level = divmod(
+        int(np.argmax(scores >= highest - TIE_TOLERANCE * abs(highest))), table.n_levels
+    )
     return Choice(row if rows is None else int(rows[row]), level, float(gains[row, level]))
 
 
-def comparable_scores(context: PolicyContext, policy: Policy, table: Candidates, gains: Array) -> Array:
+def comparable_scores(
+    context: PolicyContext, policy: Policy, table: Candidates, gains: Array
+) -> Array:
     """Return the scores by which candidates are compared: gains per cost, times the probability of a success.
 
-    Scores that can be negative are counted from the lowest that the context has seen, so that a smaller probability
-    always makes them smaller.
+    Scores that can be negative are counted from the lowest that the context has seen, so that a
+    smaller probability always makes them smaller.
 
     Args:
         context: The context of the choice.
@@ -134,13 +143,17 @@ def comparable_scores(context: PolicyContext, policy: Policy, table: Candidates,
     if policy.signed:
         finite = gains[np.isfinite(gains)]
         lowest = context.cached("lowest score", lambda: float(finite.min(initial=0.0)))
-        return np.where(allowed & np.isfinite(gains), (gains - lowest) * table.feasibility[:, None], -np.inf)
+        return np.where(
+            allowed & np.isfinite(gains), (gains - lowest) * table.feasibility[:, None], -np.inf
+        )
     if policy.per_cost:
         return np.where(allowed, gains / np.where(allowed, table.effective_cost, 1.0), -np.inf)
     return np.where(allowed & np.isfinite(gains), gains * table.feasibility[:, None], -np.inf)
 
 
-def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates) -> tuple[PolicyContext, Choice | None]:
+def choose_ahead(
+    context: PolicyContext, policy: Policy, candidates: Candidates
+) -> tuple[PolicyContext, Choice | None]:
     """Line 3 where pending measurements leave nothing to gain in this epoch: choose with the eta of a later one.
 
     This fills a batch, so that no worker is idle.
@@ -150,7 +163,9 @@ def choose_ahead(context: PolicyContext, policy: Policy, candidates: Candidates)
     """
     choice = None
     while choice is None and context.epoch.tau > RESOLUTION:
-        context = replace(context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta))
+        context = replace(
+            context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta)
+        )
         choice = choose(context, policy, candidates)
     return context, choice
 
@@ -168,7 +183,8 @@ def update(
 
     Args:
         posterior: The posterior with the observation, which the epochs depend on.
-        moments: Its mean and variance on the domain, or those of a mixture of posteriors: the bounds are made of them.
+        moments: Its mean and variance on the domain, or those of a mixture of posteriors: the
+            bounds are made of them.
         goal: Classifies the points by their bounds.
         policy: The policy, whose `confidence` sets beta and eta.
         state: The state before the observation.
@@ -183,12 +199,17 @@ def update(
     return _advance_epochs(posterior, policy, state, start)
 
 
-def _advance_epochs(posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch) -> State:
+def _advance_epochs(
+    posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch
+) -> State:
     """Algorithm 1, lines 5-6: start the next epoch while the variance on the targets is within the present one's.
 
-    It runs before the first choice too: where the prior itself is within eta (beta < 1, on a domain of a few points),
-    the first epoch would leave nothing to choose.
+    It runs before the first choice too: where the prior itself is within eta (beta < 1, on a domain
+    of a few points), the first epoch would leave nothing to choose.
     """
     variance = posterior.variance[: len(state.targets)][state.targets]
     widest = variance.max(initial=0.0) / posterior.scale**2
-    return replace(state, epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)))
+    return replace(
+        state,
+        epoch=policy.confidence.advance(state.epoch, widest, lambda eta: start(eta, state.targets)),
+    )

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
 
 MIN_SUCCESS_PROBABILITY = 0.5  # of a recommended point
-MIN_LEAD_SD = 0.6745  # standard deviations, the normal quantile of 3/4: leads with odds of three to one
-MAX_KNOWN_SD = 0.1  # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
+MIN_LEAD_SD = (
+    0.6745  # standard deviations, the normal quantile of 3/4: leads with odds of three to one
+)
+# prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
+MAX_KNOWN_SD = 0.1
 
 
 def best_point(learner: ActiveLearner) -> tuple[int | None, Array, float, float]:
     """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
 
-    It is the point of best posterior mean. With a learned model a point that was not measured must also be known well,
-    or be better than the best measured one with odds of three to one: an extrapolation is not evidence.
+    It is the point of best posterior mean. With a learned model a point that was not measured must
+    also be known well, or be better than the best measured one with odds of three to one: an
+    extrapolation is not evidence.
     """
     domain = learner.domain
     mean, sd = learner.moments
@@ -52,7 +56,9 @@ def best_in_context(learner: ActiveLearner, given: ContextSlice) -> Array:
 
 def best_observed(learner: ActiveLearner) -> tuple[Action, float] | None:
     """Return the measurement with the best value among `eligible_observations`; None without any."""
-    return max(eligible_observations(learner), key=lambda each: learner.goal.sign * each[1], default=None)
+    return max(
+        eligible_observations(learner), key=lambda each: learner.goal.sign * each[1], default=None
+    )
 
 
 def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:
@@ -62,12 +68,15 @@ def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:
     """
     model = learner.surrogate.model
     outliers = () if model is None else model.outliers
-    observed = [each for position, each in enumerate(learner.observations) if position not in outliers]
+    observed = [
+        each for position, each in enumerate(learner.observations) if position not in outliers
+    ]
     kept = [(action, y) for action, y in observed if action.task == 0]
     if not kept or learner.goal.level_set or learner.availability is None:
         return kept
     points = np.stack([action.point[: len(learner.domain.columns)] for action, _ in kept])
-    # Whether the constraints are satisfied was checked, with their tolerance, when the value was told.
+    # Whether the constraints are satisfied was checked, with their tolerance, when the value was
+    # told.
     allowed = learner.availability.allows(points)
     return [each for each, is_allowed in zip(kept, allowed, strict=True) if is_allowed]
 
@@ -125,7 +134,11 @@ def _measurable(learner: ActiveLearner) -> Mask:
     # A place that is too risky to be tried must not be recommended.
     highest_limit = MAX_MIN_FEASIBILITY * availability.regional * feasibility.max()
     measurable = feasibility >= max(MIN_SUCCESS_PROBABILITY, highest_limit)
-    rows = [action.site for action, _ in learner.observations if action.task == 0 and action.site is not None]
+    rows = [
+        action.site
+        for action, _ in learner.observations
+        if action.task == 0 and action.site is not None
+    ]
     measurable[rows] = True  # it was possible there
     measurable &= ~availability.excluded
     if not measurable.any():

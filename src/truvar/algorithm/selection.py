@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
     from truvar.models.surrogate import Surrogate
 
-UNAFFORDABLE_SCORE = -1e100  # of a point of a box that the budget does not allow; the search needs finite scores
+UNAFFORDABLE_SCORE = (
+    -1e100
+)  # of a point of a box that the budget does not allow; the search needs finite scores
 
 Selection = tuple[Candidates, loop.Choice | None]
 """The candidate table and the choice from it; None if nothing is to be gained."""
@@ -70,14 +72,18 @@ class Pool:
 
 
 def choose(
-    learner: ActiveLearner, last: Origin, pending: Sequence[Action], n_asked: int, given: ContextSlice | None = None
+    learner: ActiveLearner,
+    last: Origin,
+    pending: Sequence[Action],
+    n_asked: int,
+    given: ContextSlice | None = None,
 ) -> Selection:
     """Algorithm 1, line 3: choose the next measurement.
 
     Args:
         learner: The learner.
-        last: The last position (d,), from which travel is paid; None before the first measurement. Or the departure of
-            a vehicle.
+        last: The last position (d,), from which travel is paid; None before the first measurement.
+            Or the departure of a vehicle.
         pending: The pending actions.
         n_asked: Number of suggestions made before, which seeds what the policy draws.
         given: The part of the domain that belongs to a given context; None: all of it.
@@ -126,7 +132,9 @@ def candidates_of_choice(learner: ActiveLearner, last: Origin, given: ContextSli
         return Pool(actions.candidates(last))
     if given.fixed is None:
         table = actions.candidates(last)
-        within = np.isin(np.arange(len(table.points)) % len(learner.domain), given.rows)  # of all tasks
+        within = np.isin(
+            np.arange(len(table.points)) % len(learner.domain), given.rows
+        )  # of all tasks
     else:
         table = actions.candidates_at(given.place(learner.domain.points), last)
         within = np.ones(len(table.points), bool)
@@ -158,7 +166,8 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
         queried_points=surrogate.posterior.points,
         actions=learner.actions,
         speed=speed,
-        has_bounds=surrogate.fitted and (surrogate.mean is not None or len(surrogate.observations) > 0),
+        has_bounds=surrogate.fitted
+        and (surrogate.mean is not None or len(surrogate.observations) > 0),
         ensemble=surrogate.ensemble,
         excluded=excluded if excluded is None or excluded.any() else None,
     )
@@ -181,7 +190,9 @@ def stops_at_sets(learner: ActiveLearner) -> bool:
 
 
 def _follows_complete_sets(learner: ActiveLearner) -> bool:
-    return bool(getattr(learner.policy, "follows_sets", False)) and learner.sets_complete is not None
+    return (
+        bool(getattr(learner.policy, "follows_sets", False)) and learner.sets_complete is not None
+    )
 
 
 def _proposals(learner: ActiveLearner, context: PolicyContext, last: Origin) -> Candidates | None:
@@ -201,8 +212,8 @@ def _choose_by_policy(
 ) -> tuple[PolicyContext, loop.Choice | None]:
     """Choose the candidate with the highest score, in a later epoch if there is nothing to gain in this one.
 
-    A later epoch counts where pending measurements leave nothing to gain, and where an optimum is looked for in every
-    context, as the epoch is that of all contexts.
+    A later epoch counts where pending measurements leave nothing to gain, and where an optimum is
+    looked for in every context, as the epoch is that of all contexts.
 
     Returns:
         The context, with the eta of that epoch, and the choice.
@@ -217,8 +228,8 @@ def _choose_by_policy(
 def _explores(learner: ActiveLearner, context: PolicyContext, pool: Pool) -> bool:
     """Return whether to explore where a policy gains nothing.
 
-    A learned model does, as it may be wrong, and a policy that says so. Others do if what they gain by cannot be
-    measured.
+    A learned model does, as it may be wrong, and a policy that says so. Others do if what they gain
+    by cannot be measured.
     """
     if learner.surrogate.model is not None or getattr(learner.policy, "explores", False):
         return True
@@ -229,12 +240,16 @@ def _explores(learner: ActiveLearner, context: PolicyContext, pool: Pool) -> boo
 
 
 def _explore(
-    learner: ActiveLearner, context: PolicyContext, targets: Mask, pool: Pool, design: Index | None = None
+    learner: ActiveLearner,
+    context: PolicyContext,
+    targets: Mask,
+    pool: Pool,
+    design: Index | None = None,
 ) -> Selection:
     """Choose the candidate that removes most variance from the targets per unit cost, whatever the goal.
 
-    With all points as targets this is the initial design of a learned model, and what to do when a fit to flat data
-    sees nothing to gain.
+    With all points as targets this is the initial design of a learned model, and what to do when a
+    fit to flat data sees nothing to gain.
 
     Args:
         learner: The learner.
@@ -277,15 +292,25 @@ def _refine(
         candidates = in_model_units(surrogate, candidates).likely(context.min_feasibility)
         gains = policy.score(context, candidates)
         scores = loop.comparable_scores(context, policy, candidates, gains)
-        scores = np.where(np.isfinite(candidates.cost), scores, UNAFFORDABLE_SCORE if policy.signed else 0.0)
+        scores = np.where(
+            np.isfinite(candidates.cost), scores, UNAFFORDABLE_SCORE if policy.signed else 0.0
+        )
         return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
 
     starts = table.points[choice.row, : len(learner.domain.columns)][None, :]
-    further = policy.starts(context) if given is None and isinstance(policy, StartingPolicy) else None
+    further = (
+        policy.starts(context) if given is None and isinstance(policy, StartingPolicy) else None
+    )
     if further is not None:
         starts = np.vstack([starts, further])
-    with blas_in_one_thread():  # many small solves one after the other: more threads would wait for each other
-        point = best_in_domain(score, learner.domain, starts) if given is None else search_slice(score, given, starts)
+    with (
+        blas_in_one_thread()
+    ):  # many small solves one after the other: more threads would wait for each other
+        point = (
+            best_in_domain(score, learner.domain, starts)
+            if given is None
+            else search_slice(score, given, starts)
+        )
     refined = learner.actions.candidates_at(point[None, :], last)
     if not refined.affordable.any():
         return table, choice

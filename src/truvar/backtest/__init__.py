@@ -11,6 +11,22 @@ Each policy suggests measurements, and a table or a function answers them in pla
 
 from truvar.backtest.result import Backtest
 from truvar.backtest.runner import backtest
-from truvar.backtest.simulation import Function, Simulator, Truth, is_noisy, simulate_run, truth_column
+from truvar.backtest.simulation import (
+    Function,
+    Simulator,
+    Truth,
+    is_noisy,
+    simulate_run,
+    truth_column,
+)
 
-__all__ = ["Backtest", "Function", "Simulator", "Truth", "backtest", "is_noisy", "simulate_run", "truth_column"]
+__all__ = [
+    "Backtest",
+    "Function",
+    "Simulator",
+    "Truth",
+    "backtest",
+    "is_noisy",
+    "simulate_run",
+    "truth_column",
+]

@@ -21,8 +21,9 @@ class Backtest:
     """The result of a backtest.
 
     Attributes:
-        curves: A row per measurement with the columns policy, replicate, step, spent, score, seconds (that
-            the suggestion took), the coordinates, and level if there are noise levels.
+        curves: A row per measurement with the columns policy, replicate, step, spent, score,
+            seconds (that the suggestion took), the coordinates, and level if there are noise
+            levels.
         measure: Name of the score, "F1" or "regret".
         budget: Cost that each run could spend.
 
@@ -49,11 +50,13 @@ class Backtest:
             spent: Costs, shape (m,).
 
         Returns:
-            For each policy an array of shape (replicates, m): the score after the last measurement that the cost pays
-            for, NaN before the first.
+            For each policy an array of shape (replicates, m): the score after the last measurement
+            that the cost pays for, NaN before the first.
         """
         count = int(self.curves["replicate"].max()) + 1
-        table: dict[str, Array] = {policy: np.full((count, len(spent)), np.nan) for policy in self.policies}
+        table: dict[str, Array] = {
+            policy: np.full((count, len(spent)), np.nan) for policy in self.policies
+        }
         for key, run in self.curves.groupby(["policy", "replicate"], sort=False):
             policy, replicate = cast(tuple[str, int], key)
             last = np.searchsorted(run["spent"].to_numpy(), spent * (1 + 1e-12), side="right") - 1
@@ -76,8 +79,12 @@ class Backtest:
         """
         scores = self.curves["score"]
         better = scores >= target if self.measure == "F1" else scores <= target
-        reached = self.curves[better].groupby(["replicate", "policy"])["spent"].min().unstack("policy")
-        return reached.reindex(index=self.curves["replicate"].unique(), columns=self.policies).fillna(np.inf)
+        reached = (
+            self.curves[better].groupby(["replicate", "policy"])["spent"].min().unstack("policy")
+        )
+        return reached.reindex(
+            index=self.curves["replicate"].unique(), columns=self.policies
+        ).fillna(np.inf)
 
     @property
     def targets(self) -> tuple[float, ...]:
@@ -88,8 +95,9 @@ class Backtest:
     def summary(self) -> pd.DataFrame:
         """A row per policy.
 
-        The columns are the mean score and the half-width of its 95 % interval at shares of the budget, the median cost
-        to reach each target with its ratio to that of the first policy, and the median seconds per suggestion.
+        The columns are the mean score and the half-width of its 95 % interval at shares of the
+        budget, the median cost to reach each target with its ratio to that of the first policy, and
+        the median seconds per suggestion.
         """
         table = pd.DataFrame(index=pd.Index(self.policies, name="policy"))
         for share in SHARES:
@@ -99,7 +107,9 @@ class Backtest:
         for target in self.targets:
             costs = self.costs_to(target).median()
             table[f"cost to {target:g}"] = costs
-            table[f"ratio to {target:g}"] = costs / costs.iloc[0] if np.isfinite(costs.iloc[0]) else np.nan
+            table[f"ratio to {target:g}"] = (
+                costs / costs.iloc[0] if np.isfinite(costs.iloc[0]) else np.nan
+            )
         table["seconds"] = self.curves.groupby("policy")["seconds"].median()
         return table
 
@@ -133,10 +143,19 @@ class Backtest:
             mean = row[f"{self.measure} at {share:.0%}"]
             half = row[f"± at {share:.0%}"]
             interval = [mean - half, mean + half] if np.isfinite(half) else None
-            scores.append({"share": share, "spent": share * self.budget, "mean": mean, "interval_95": interval})
+            scores.append(
+                {
+                    "share": share,
+                    "spent": share * self.budget,
+                    "mean": mean,
+                    "interval_95": interval,
+                }
+            )
         return scores
 
-    def _costs_to_list(self, row: dict[str, float], shares_reached: dict[float, float]) -> list[dict[str, Any]]:
+    def _costs_to_list(
+        self, row: dict[str, float], shares_reached: dict[float, float]
+    ) -> list[dict[str, Any]]:
         """Return the costs to reach the targets, from a row of the summary."""
         return [
             {

@@ -1,8 +1,8 @@
 """All runs of a backtest: shared out over processes or a cluster, and kept on disk once they are finished.
 
-Every replicate starts at a random point of its own, the same for all policies, and has its own noise. A run depends
-only on the problem, the truth, the policy, the seed and the replicate, so the results are the same however the work is
-spread.
+Every replicate starts at a random point of its own, the same for all policies, and has its own
+noise. A run depends only on the problem, the truth, the policy, the seed and the replicate, so the
+results are the same however the work is spread.
 """
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ def backtest(
 
     Args:
         problem: A problem, or the path of a problem file.
-        truth: Name of the column of the problem's table with the true values, their array, or a function of the number
-            of the replicate that returns an array or a `Function`.
-        policies: Policies or names of policies, or a dict of either by the names to report them under. A name followed
-            by "/cost" divides the score by the cost.
+        truth: Name of the column of the problem's table with the true values, their array, or a
+            function of the number of the replicate that returns an array or a `Function`.
+        policies: Policies or names of policies, or a dict of either by the names to report them
+            under. A name followed by "/cost" divides the score by the cost.
         replicates: Number of runs per policy.
         budget: Cost that each run may spend. Default: the budget of the problem.
         seed: Seed of the starting points, the noise and the policies.
-        noisy: Whether noise is added to the true values. Default: if the problem states its variance.
-        judged: Point whose regret is the score of an optimum: "reported" is the point of best posterior mean,
-            "measured" the best point measured so far.
+        noisy: Whether noise is added to the true values. Default: if the problem states its
+            variance.
+        judged: Point whose regret is the score of an optimum: "reported" is the point of best
+            posterior mean, "measured" the best point measured so far.
         until: Score at which a run ends before the budget is spent.
         jobs: Number of processes.
         executor: Executor to use in place of processes, such as a Dask client.
@@ -135,7 +136,8 @@ class _Run:
         seed = int(np.random.SeedSequence(self.seed).generate_state(1)[0])
         study = self.problem.study(policy=self.policy, start=start, seed=seed)
         truth = self.truth(self.seed[1]) if callable(self.truth) else self.truth
-        # The processes share the processors among themselves, and a single thread always sums in the same order.
+        # The processes share the processors among themselves, and a single thread always sums in
+        # the same order.
         with blas_in_one_thread():
             simulator = Simulator(truth, self.noisy, self.seed, self.judged)
             return simulate_run(study, simulator, self.budget, self.name, self.seed[1], self.until)
@@ -145,16 +147,30 @@ class _Run:
         """Hash of everything the result depends on."""
         from importlib.metadata import version
 
-        facts = [self.problem.to_dict(), self.name, repr(self.policy), self.budget, self.seed, self.noisy, self.judged]
+        facts = [
+            self.problem.to_dict(),
+            self.name,
+            repr(self.policy),
+            self.budget,
+            self.seed,
+            self.noisy,
+            self.judged,
+        ]
         if self.until is not None:
             facts.append(self.until)
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
         study = self.problem.study()
         table = study.candidates()
-        truth = np.frombuffer(repr(self.truth).encode(), np.uint8) if callable(self.truth) else self.truth
+        truth = (
+            np.frombuffer(repr(self.truth).encode(), np.uint8)
+            if callable(self.truth)
+            else self.truth
+        )
         for array in (table.points, table.noise, table.cost, truth):
             digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(f"{study.kernel!r} {version('truvar')}".encode())  # the kernel may come from a file of its own
+        digest.update(
+            f"{study.kernel!r} {version('truvar')}".encode()
+        )  # the kernel may come from a file of its own
         return digest.hexdigest()[:24]
 
 
@@ -162,7 +178,8 @@ def _check_budget(budget: float | None) -> float:
     if budget is None or not budget > 0:
         given = "none" if budget is None else budget
         raise InvalidArgumentError(
-            f"a backtest needs a budget > 0, got {given}; give {for_interface('budget=...', cli='--budget COST')}"
+            f"a backtest needs a budget > 0, got {given}; give "
+            f"{for_interface('budget=...', cli='--budget COST')}"
         )
     return float(budget)
 
@@ -176,11 +193,17 @@ def _policies_by_name(policies: Policies) -> dict[str, Policy]:
         for policy in policies:
             name = policy if isinstance(policy, str) else type(policy).__name__
             if name in found:
-                remedy = for_interface("give them as a dict, {name: policy}", cli="leave out one of them")
-                raise InvalidArgumentError(f"the policies need different names, got two policies {name!r}; {remedy}")
+                remedy = for_interface(
+                    "give them as a dict, {name: policy}", cli="leave out one of them"
+                )
+                raise InvalidArgumentError(
+                    f"the policies need different names, got two policies {name!r}; {remedy}"
+                )
             found[name] = policy_named(policy)
     if not found:
-        raise InvalidArgumentError("a backtest needs at least one policy, got none; name some, such as truvar,gchk")
+        raise InvalidArgumentError(
+            "a backtest needs at least one policy, got none; name some, such as truvar,gchk"
+        )
     return found
 
 
@@ -195,9 +218,15 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
             yield run, run()
         return
     # An executor of the caller is not closed in the end, one made here is.
-    context: Any = ProcessPoolExecutor(min(jobs, len(runs) or 1)) if executor is None else nullcontext(executor)
+    context: Any = (
+        ProcessPoolExecutor(min(jobs, len(runs) or 1))
+        if executor is None
+        else nullcontext(executor)
+    )
     with context as open_executor:
-        pool = WorkerPool(open_executor, workers=1)  # the number of workers is not used: all runs are submitted at once
+        pool = WorkerPool(
+            open_executor, workers=1
+        )  # the number of workers is not used: all runs are submitted at once
         futures = {pool.submit(run): run for run in runs}
         try:
             while futures:
@@ -205,7 +234,8 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
                     yield futures.pop(future), future.result()
         except BrokenExecutor as error:
             raise ExecutorError(
-                f"a worker process died ({error}); run the backtest again: with a folder, it continues with the runs "
+                f"a worker process died ({error}); run the backtest again: with a folder, it "
+                "continues with the runs "
                 "that are not finished"
             ) from error
         finally:
@@ -237,7 +267,9 @@ class _RunCache:
         path = self._path(run)
         if path is not None:
             draft = path.with_suffix(f".{os.getpid()}.draft")
-            draft.write_text(json.dumps(table.to_dict("list")), encoding="utf-8")  # JSON keeps every bit of a float
+            draft.write_text(
+                json.dumps(table.to_dict("list")), encoding="utf-8"
+            )  # JSON keeps every bit of a float
             os.replace(draft, path)
 
     def _path(self, run: _Run) -> Path | None:

@@ -22,7 +22,8 @@ from truvar.validation import check_truth
 
 CURVE_COLUMNS = ("policy", "replicate", "step", "spent", "score", "seconds")
 
-# The point whose regret is the score of an optimum: the one of best posterior mean, or the best one measured.
+# The point whose regret is the score of an optimum: the one of best posterior mean, or the best one
+# measured.
 Judged = Literal["reported", "measured"]
 
 
@@ -70,16 +71,21 @@ class Simulator:
             InvalidDomainError: If a table is asked for a point that it does not have.
         """
         if suggestion.task is not None:
-            raise InvalidArgumentError("known values of one quantity cannot answer for tasks; leave out the tasks")
+            raise InvalidArgumentError(
+                "known values of one quantity cannot answer for tasks; leave out the tasks"
+            )
         sd = float(np.sqrt(suggestion.noise)) if self.noisy else 0.0
-        return self._true_value(suggestion) + sd * float(np.random.default_rng([*self.seed, step]).standard_normal())
+        return self._true_value(suggestion) + sd * float(
+            np.random.default_rng([*self.seed, step]).standard_normal()
+        )
 
     def _true_value(self, suggestion: Suggestion) -> float:
         if isinstance(self.truth, Function):
             return float(self.truth.f(_row(suggestion.point))[0])
         if suggestion.index is None:
             raise InvalidDomainError(
-                "a table only has values at its own points, got a point inside a box; give a grid or a table as the "
+                "a table only has values at its own points, got a point inside a box; give a grid "
+                "or a table as the "
                 "domain, or a function as the truth"
             )
         return float(self.truth[suggestion.index])
@@ -90,10 +96,14 @@ class Simulator:
         truth = self.truth
         if study.goal.level_set:
             return result.f1(
-                truth.f(study.domain.values(study.domain.points)) if isinstance(truth, Function) else truth
+                truth.f(study.domain.values(study.domain.points))
+                if isinstance(truth, Function)
+                else truth
             )
         if not isinstance(truth, Function):
-            return result.regret(truth) if self.judged == "reported" else result.simple_regret(truth)
+            return (
+                result.regret(truth) if self.judged == "reported" else result.simple_regret(truth)
+            )
         points = _row(result.best.point)
         if self.judged == "measured":
             points = np.vstack([_row(record.point) for record in study.measurement_records()])
@@ -103,11 +113,18 @@ class Simulator:
 def _row(point: Mapping[str, Any]) -> Any:
     """Return the values of a point, (1, d): floats, or objects if some are text."""
     values = list(point.values())
-    return np.array([values], dtype=object if any(isinstance(value, str) for value in values) else float)
+    return np.array(
+        [values], dtype=object if any(isinstance(value, str) for value in values) else float
+    )
 
 
 def simulate_run(
-    study: Study, simulator: Simulator, budget: float, name: str, replicate: int, until: float | None = None
+    study: Study,
+    simulator: Simulator,
+    budget: float,
+    name: str,
+    replicate: int,
+    until: float | None = None,
 ) -> pd.DataFrame:
     """Run a study on known values.
 
@@ -120,8 +137,8 @@ def simulate_run(
         until: Score at which the run ends early.
 
     Returns:
-        A row per measurement with the columns `CURVE_COLUMNS`, the coordinates, and `level` if there are noise levels.
-        A coordinate whose name is taken gets an underscore appended.
+        A row per measurement with the columns `CURVE_COLUMNS`, the coordinates, and `level` if
+        there are noise levels. A coordinate whose name is taken gets an underscore appended.
     """
     rows: list[tuple[Any, ...]] = []
     levels: list[int] = []
@@ -134,22 +151,30 @@ def simulate_run(
         seconds = time.perf_counter() - started
         if study.spent + suggestion.cost > budget:
             break
-        # A table of known values has no errors to correct: the warnings of the receipt are not issued.
+        # A table of known values has no errors to correct: the warnings of the receipt are not
+        # issued.
         study.execute(Tell(suggestion, simulator.measure(suggestion, study.steps), typed=False))
         score = simulator.score(study)
-        rows.append((name, replicate, study.steps, study.spent, score, seconds, *suggestion.point.values()))
+        rows.append(
+            (name, replicate, study.steps, study.spent, score, seconds, *suggestion.point.values())
+        )
         if suggestion.level is not None:
             levels.append(suggestion.level)
         if until is not None and (score >= until if study.goal.level_set else score <= until):
             break
-    names = [f"{column}_" if column in (*CURVE_COLUMNS, "level") else column for column in study.domain.columns]
+    names = [
+        f"{column}_" if column in (*CURVE_COLUMNS, "level") else column
+        for column in study.domain.columns
+    ]
     frame = pd.DataFrame(rows, columns=[*CURVE_COLUMNS, *names])
     return frame.assign(level=levels) if levels else frame
 
 
 def true_values(domain: Domain, truth: str | Array) -> Array:
     """Return the true values on the domain, given as an array or as the name of a column of its table."""
-    return truth_column(domain, truth) if isinstance(truth, str) else check_truth(truth, len(domain))
+    return (
+        truth_column(domain, truth) if isinstance(truth, str) else check_truth(truth, len(domain))
+    )
 
 
 def truth_column(domain: Domain, column: str) -> Array:
@@ -165,13 +190,15 @@ def truth_column(domain: Domain, column: str) -> Array:
     values = domain.column(column)
     if column in domain.columns:
         raise InvalidArgumentError(
-            f"the column of true values must not be a coordinate of the domain, got {column!r}; name the column of the "
+            f"the column of true values must not be a coordinate of the domain, got {column!r}; "
+            "name the column of the "
             "measured quantity"
         )
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InvalidArgumentError(
-            f"column {column!r} must hold a finite number in every row, got {values[row]} in row {row}; fix that row"
+            f"column {column!r} must hold a finite number in every row, got {values[row]} in row "
+            f"{row}; fix that row"
         )
     return values
 

@@ -1,7 +1,8 @@
 """The command line: parse the arguments, call the library, print the answer.
 
-A module of this package holds one command or a few related ones; `COMMANDS` lists them all. Commands import the library
-inside the functions that run, so that help and usage errors appear at once.
+A module of this package holds one command or a few related ones; `COMMANDS` lists them all.
+Commands import the library inside the functions that run, so that help and usage errors appear at
+once.
 
 | exit code | meaning |
 |---|---|
@@ -108,8 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse arguments; `-1e-3` is a number and not an option.
 
-    argparse takes every word that begins with "-" for an option, except numbers without an exponent. A word that
-    begins with a space is a value, so negative numbers get one in front, which is removed again afterwards.
+    argparse takes every word that begins with "-" for an option, except numbers without an
+    exponent. A word that begins with a space is a value, so negative numbers get one in front,
+    which is removed again afterwards.
     """
     end = argv.index("--") if "--" in argv else len(argv)  # all words behind "--" are values
     protected = [f" {word}" if NEGATIVE_NUMBER.match(word) else word for word in argv[:end]]

@@ -70,7 +70,9 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
             raise argparse.ArgumentTypeError(f"must be positive, got {text.strip()}")
         return value
 
-    parse.__name__ = "number" if kind is float else "whole number"  # argparse: "invalid number value: 'x'"
+    parse.__name__ = (
+        "number" if kind is float else "whole number"
+    )  # argparse: "invalid number value: 'x'"
     return parse
 
 
@@ -78,7 +80,9 @@ def seconds(text: str) -> float:
     """Parse a duration such as 90, 90s, 15min, 2h or 1d."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", text)
     if not found or found[2] not in SECONDS_PER_UNIT:
-        raise argparse.ArgumentTypeError(f"must be a duration such as 90s, 15min, 2h or 1d, got {text.strip()!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be a duration such as 90s, 15min, 2h or 1d, got {text.strip()!r}"
+        )
     return positive(float)(found[1]) * SECONDS_PER_UNIT[found[2]]
 
 
@@ -86,7 +90,9 @@ def assignment(text: str) -> tuple[str, str]:
     """Parse a column and its value, such as temperature=21.5 or batch=spring."""
     name, _, value = (part.strip() for part in text.partition("="))
     if not name or not value:
-        raise argparse.ArgumentTypeError(f"must be a column and its value such as x=1.5, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be a column and its value such as x=1.5, got {text!r}"
+        )
     return name, value
 
 
@@ -102,9 +108,13 @@ def read_text(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else decode(Path(path).read_bytes())
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError(f"{path} must be text in UTF-8 ({error.reason}); save it as UTF-8") from None
+        raise InvalidArgumentError(
+            f"{path} must be text in UTF-8 ({error.reason}); save it as UTF-8"
+        ) from None
     except OSError as error:
-        raise InvalidArgumentError(f"{path} cannot be read ({error.strerror}); check the path") from None
+        raise InvalidArgumentError(
+            f"{path} cannot be read ({error.strerror}); check the path"
+        ) from None
 
 
 @contextmanager
@@ -132,7 +142,9 @@ def collect_warnings() -> Iterator[list[str]]:
     from truvar.exceptions import OutlierWarning
 
     messages: list[str] = []
-    by_id: dict[int | None, str] = {}  # what is said last of a measurement replaces what was said before
+    by_id: dict[
+        int | None, str
+    ] = {}  # what is said last of a measurement replaces what was said before
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OutlierWarning)
         yield messages
@@ -140,11 +152,14 @@ def collect_warnings() -> Iterator[list[str]]:
         if isinstance(warning.message, OutlierWarning):
             by_id[warning.message.id] = str(warning.message)
         else:
-            warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+            warnings.showwarning(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     messages.extend(by_id.values())
 
 
-# -- Ctrl-C ------------------------------------------------------------------------------------------------------------
+# -- Ctrl-C
+# --------------------------------------------------------------------------------------------------
 
 
 class Interrupted(Exception):
@@ -177,7 +192,9 @@ def interruptible(notice: str = "") -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def after_each_measurement(show: Callable[[Study], object] | None, interrupted: Callable[[], bool]) -> Any:
+def after_each_measurement(
+    show: Callable[[Study], object] | None, interrupted: Callable[[], bool]
+) -> Any:
     """Return the function that `Study.run` calls after every measurement.
 
     It updates the display and raises `Interrupted` once Ctrl-C was pressed.

@@ -47,8 +47,14 @@ class MeasurementTable:
 
 def add_table_options(sub: argparse.ArgumentParser) -> None:
     """Add the options of commands that read a file of measurements."""
-    sub.add_argument("--value", metavar="COLUMN", help='column of the measured values in the file (default: "value")')
-    sub.add_argument("--again", action="store_true", help="tell rows of a file again that were told before")
+    sub.add_argument(
+        "--value",
+        metavar="COLUMN",
+        help='column of the measured values in the file (default: "value")',
+    )
+    sub.add_argument(
+        "--again", action="store_true", help="tell rows of a file again that were told before"
+    )
 
 
 def read_measurements(path: str, study: Study, arguments: argparse.Namespace) -> MeasurementTable:

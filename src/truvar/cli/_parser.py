@@ -15,7 +15,12 @@ DESCRIPTION = "Choose what to measure next to find a maximum or a level set, whe
 def build_parser(commands: Sequence[Command]) -> argparse.ArgumentParser:
     """Return the parser of some commands."""
     top = argparse.ArgumentParser(prog="truvar", description=DESCRIPTION)
-    top.add_argument("--version", action="version", version=f"truvar {__version__}", help="show the version and exit")
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"truvar {__version__}",
+        help="show the version and exit",
+    )
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands:
         sub = subparsers.add_parser(command.name, help=command.help, **_parser_options(command))

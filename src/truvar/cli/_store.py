@@ -35,7 +35,9 @@ def study_arguments(
     if words is None:
         add_path(sub, "words", nargs="?", metavar=metavar, help=help)
     else:
-        add_path(sub, "words", nargs="*", metavar=words, help=f"{help}; the first word may be the store")
+        add_path(
+            sub, "words", nargs="*", metavar=words, help=f"{help}; the first word may be the store"
+        )
     group = sub.add_argument_group(
         "which study",
         "A store is a file such as lake.db or a URL such as postgresql://host/lake.\n"
@@ -44,7 +46,9 @@ def study_arguments(
     add_path(group, "--store", metavar="STORE", help="the store, instead of the first word")
     group.add_argument("--name", metavar="NAME", help="name of the study, if the store has several")
     group.add_argument(
-        "--who", metavar="WHO", help="author of the events, or the vehicle at work (default: user@machine)"
+        "--who",
+        metavar="WHO",
+        help="author of the events, or the vehicle at work (default: user@machine)",
     )
 
 
@@ -70,9 +74,12 @@ def selected_store(arguments: argparse.Namespace) -> str:
     if only_word is not None and not is_store(only_word):
         if only_word.endswith(".toml"):
             raise InvalidArgumentError(
-                f"{only_word} is a problem file; create a study with truvar new, or give a store such as lake.db"
+                f"{only_word} is a problem file; create a study with truvar new, or give a store "
+                "such as lake.db"
             )
-        raise InvalidArgumentError(f"expected a store such as lake.db or a URL, got {only_word}; give one")
+        raise InvalidArgumentError(
+            f"expected a store such as lake.db or a URL, got {only_word}; give one"
+        )
     first = _first_store(arguments)
     if first is not None and arguments.store:
         both = mask_passwords(f"{first} and --store {arguments.store}")
@@ -130,8 +137,10 @@ def _only_store_in_folder() -> str:
         return found[0]
     if found:
         raise StoreNotFoundError(
-            f"this folder has {len(found)} stores, {', '.join(found)}; select one: --store {found[0]}"
+            f"this folder has {len(found)} stores, {', '.join(found)}; select one: --store "
+            f"{found[0]}"
         )
     raise StoreNotFoundError(
-        "there is no store in this folder; create a study with truvar new PROBLEM.toml, or give --store"
+        "there is no store in this folder; create a study with truvar new PROBLEM.toml, or give "
+        "--store"
     )

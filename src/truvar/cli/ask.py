@@ -16,9 +16,18 @@ if TYPE_CHECKING:
 
 def _ask_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
-    sub.add_argument("-n", type=positive(int), default=1, metavar="N", help="number of suggestions, chosen as a batch")
     sub.add_argument(
-        "--lease", type=seconds, metavar="TIME", help="reserve the suggestions for 2h, 90min, 1d, ...; then they expire"
+        "-n",
+        type=positive(int),
+        default=1,
+        metavar="N",
+        help="number of suggestions, chosen as a batch",
+    )
+    sub.add_argument(
+        "--lease",
+        type=seconds,
+        metavar="TIME",
+        help="reserve the suggestions for 2h, 90min, 1d, ...; then they expire",
     )
     sub.add_argument(
         "--context",
@@ -52,7 +61,9 @@ def _ask(arguments: argparse.Namespace) -> int:
         return 0
     terminal = TerminalStyle.for_stream(sys.stdout)
     command = f"truvar tell{study_options(arguments)}"
-    print("\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch))
+    print(
+        "\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch)
+    )
     return 0
 
 
@@ -61,7 +72,10 @@ def _context(arguments: argparse.Namespace, study: Study) -> dict[str, Any] | No
     if arguments.context is None:
         return None
     columns = study.domain.columns
-    return {name: study.domain.parse(name, text) if name in columns else text for name, text in arguments.context}
+    return {
+        name: study.domain.parse(name, text) if name in columns else text
+        for name, text in arguments.context
+    }
 
 
 ASK = Command(

@@ -21,18 +21,29 @@ if TYPE_CHECKING:
 def _export_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
     add_path(
-        sub, "-o", "--out", metavar="FILE", type=Path, help="a .csv, .xlsx or .json file (default: standard output)"
+        sub,
+        "-o",
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="a .csv, .xlsx or .json file (default: standard output)",
     )
     kind = sub.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="write the measurements as CSV (default)")
-    kind.add_argument("--json", action="store_true", help="write the whole study as JSON, for truvar import")
+    kind.add_argument(
+        "--json", action="store_true", help="write the whole study as JSON, for truvar import"
+    )
 
 
 def _export(arguments: argparse.Namespace) -> int:
     """Write a study or its measurements."""
     study = open_study(arguments)
     json_file = arguments.out is not None and arguments.out.suffix == ".json"
-    if arguments.out is not None and is_excel(arguments.out) and not (arguments.json or arguments.csv):
+    if (
+        arguments.out is not None
+        and is_excel(arguments.out)
+        and not (arguments.json or arguments.csv)
+    ):
         return _export_workbook(study, arguments.out)
     if arguments.json or (json_file and not arguments.csv):
         text = study.to_json() + "\n"
@@ -48,7 +59,9 @@ def _export(arguments: argparse.Namespace) -> int:
     try:
         arguments.out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"{arguments.out} cannot be written ({error.strerror}); give another path") from None
+        raise OutputError(
+            f"{arguments.out} cannot be written ({error.strerror}); give another path"
+        ) from None
     print(f"{content}: {arguments.out}")
     return 0
 
@@ -60,7 +73,9 @@ def _export_workbook(study: Study, path: Path) -> int:
     try:
         write_excel(quoted_frame(study.measurements), path)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror}); give another path") from None
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror}); give another path"
+        ) from None
     print(f"{_count(study)}: {path}")
     return 0
 
@@ -71,7 +86,10 @@ def _count(study: Study) -> str:
 
 def _import_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(
-        sub, "file", metavar="FILE", help="a study that truvar export wrote as .json, or measurements as .csv or .xlsx"
+        sub,
+        "file",
+        metavar="FILE",
+        help="a study that truvar export wrote as .json, or measurements as .csv or .xlsx",
     )
     study_arguments(sub)
     add_table_options(sub)
@@ -96,7 +114,12 @@ def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, A
     given = arguments.words or arguments.store
     url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
     study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
-    data = {"store": mask_passwords(url), "name": study.name, "events": study.version, "measurements": study.steps}
+    data = {
+        "store": mask_passwords(url),
+        "name": study.name,
+        "events": study.version,
+        "measurements": study.steps,
+    }
     return data, f"study {study.name!r} with {study.version} events stored in {store_label(url)}"
 
 
@@ -116,7 +139,8 @@ def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any],
 EXPORT = Command(
     "export",
     "write the measurements as CSV or an Excel workbook, or the whole study as JSON",
-    "truvar export > measurements.csv\ntruvar export lake.db -o lake.xlsx\ntruvar export lake.db -o lake.json",
+    "truvar export > measurements.csv\ntruvar export lake.db -o lake.xlsx\ntruvar export lake.db "
+    "-o lake.json",
     _export_arguments,
     _export,
 )

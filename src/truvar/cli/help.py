@@ -11,7 +11,12 @@ from truvar.messages import unknown_name
 
 
 def _help_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("topic", nargs="?", metavar="COMMAND", help="the command to explain (default: list all commands)")
+    sub.add_argument(
+        "topic",
+        nargs="?",
+        metavar="COMMAND",
+        help="the command to explain (default: list all commands)",
+    )
 
 
 def _help(arguments: argparse.Namespace) -> int:

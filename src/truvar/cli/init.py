@@ -15,16 +15,39 @@ from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
 MAX_TRIES = 5  # wrong answers to one question, after which the command ends
-GOAL_WORDS = {"max": "maximize", "min": "minimize", "level": "level_set", "maximum": "maximize", "minimum": "minimize"}
+GOAL_WORDS = {
+    "max": "maximize",
+    "min": "minimize",
+    "level": "level_set",
+    "maximum": "maximize",
+    "minimum": "minimize",
+}
 
 
 def _init_arguments(sub: argparse.ArgumentParser) -> None:
-    add_path(sub, "table", nargs="?", metavar="TABLE.csv", help="table with a row for each place that can be measured")
-    add_path(sub, "-o", "--out", metavar="PROBLEM.toml", type=Path, help="the problem file (default: TABLE.toml)")
+    add_path(
+        sub,
+        "table",
+        nargs="?",
+        metavar="TABLE.csv",
+        help="table with a row for each place that can be measured",
+    )
+    add_path(
+        sub,
+        "-o",
+        "--out",
+        metavar="PROBLEM.toml",
+        type=Path,
+        help="the problem file (default: TABLE.toml)",
+    )
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument("--goal", choices=("max", "min", "level"), help="what to look for")
     sub.add_argument("--threshold", type=float, help="threshold of a level set")
-    sub.add_argument("--defaults", action="store_true", help="ask nothing: take the default of all that is not given")
+    sub.add_argument(
+        "--defaults",
+        action="store_true",
+        help="ask nothing: take the default of all that is not given",
+    )
     sub.add_argument("--force", action="store_true", help="replace an existing file")
 
 
@@ -37,12 +60,16 @@ def _init(arguments: argparse.Namespace) -> int:
     answers = _answers(arguments, ask)
     path = arguments.out or Path(f"{answers.name}.toml")
     if path.exists() and not arguments.force:
-        raise OutputError(f"{path} exists already; give another file with --out, or --force to replace it")
+        raise OutputError(
+            f"{path} exists already; give another file with --out, or --force to replace it"
+        )
     text = problem_template(_relative_table(answers, path))
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"cannot write {path} ({error.strerror}); give another file with --out") from None
+        raise OutputError(
+            f"cannot write {path} ({error.strerror}); give another file with --out"
+        ) from None
     print(f"wrote {path}")
     try:
         load_problem(path)
@@ -58,7 +85,9 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
     table = arguments.table
     if table is None:
         table = ask(
-            "Table of the places that can be measured (CSV or Excel file; empty: a box)", "", _existing_or_empty
+            "Table of the places that can be measured (CSV or Excel file; empty: a box)",
+            "",
+            _existing_or_empty,
         )
     box: dict[str, tuple[float, float]] = {}
     if table:
@@ -84,7 +113,11 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         threshold=threshold,
         noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
         cost=ask("Cost of a measurement, in any unit", "1", _number),
-        travel=ask("Cost per unit of way, such as distance_m=0.25 (empty: moving is free)", "", _rates(columns)),
+        travel=ask(
+            "Cost per unit of way, such as distance_m=0.25 (empty: moving is free)",
+            "",
+            _rates(columns),
+        ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
     )
 
@@ -133,7 +166,9 @@ class _Questions:
                 return parse(answer)
             except ValueError as error:
                 print(f"  {error}", file=sys.stderr)
-        raise InvalidArgumentError(f"no answer could be used for: {question}; see truvar init --help")
+        raise InvalidArgumentError(
+            f"no answer could be used for: {question}; see truvar init --help"
+        )
 
 
 def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) -> list[str]:
@@ -144,8 +179,12 @@ def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) 
 
     frame = read_table(table)
     every = [str(name) for name in frame.columns]
-    complete = frame.dropna(axis="columns")  # a column with gaps has the values so far rather than places
-    numeric = [str(name) for name in complete.columns if frame[name].dtype.kind in "iuf"][:MAX_COORDINATES]
+    complete = frame.dropna(
+        axis="columns"
+    )  # a column with gaps has the values so far rather than places
+    numeric = [str(name) for name in complete.columns if frame[name].dtype.kind in "iuf"][
+        :MAX_COORDINATES
+    ]
 
     def parse(answer: str) -> list[str]:
         names = [name.strip() for name in answer.split(",") if name.strip()]
@@ -221,7 +260,9 @@ def _sides(answer: str) -> dict[str, tuple[float, float]]:
     for part in answer.split(","):
         words = part.split()
         if len(words) != 3:
-            raise ValueError("give a name, the smallest and the largest value of each: x 0 1, depth_m -18 0")
+            raise ValueError(
+                "give a name, the smallest and the largest value of each: x 0 1, depth_m -18 0"
+            )
         low = _number(words[1])
         high = _number(words[2])
         if not low < high:
@@ -233,7 +274,8 @@ def _sides(answer: str) -> dict[str, tuple[float, float]]:
 INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
-    "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal level --threshold 7 --defaults",
+    "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal level "
+    "--threshold 7 --defaults",
     _init_arguments,
     _init,
 )

@@ -12,7 +12,12 @@ from truvar.messages import mask_passwords
 
 def _check_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(sub, "store", metavar="STORE", help="the store: lake.db or a URL")
-    add_path(sub, "--repair", metavar="COPY", help="write the undamaged beginning of every study to a new store")
+    add_path(
+        sub,
+        "--repair",
+        metavar="COPY",
+        help="write the undamaged beginning of every study to a new store",
+    )
     add_json(sub, "the checks")
 
 
@@ -32,7 +37,15 @@ def _check(arguments: argparse.Namespace) -> int:
         deletions = read_deletions(open_storage(store_url(arguments.store)))
     if arguments.json:
         deleted = [deletion.to_dict() for deletion in deletions]
-        print(to_json({"ok": not damaged, "studies": [check.to_dict() for check in checks], "deleted": deleted}))
+        print(
+            to_json(
+                {
+                    "ok": not damaged,
+                    "studies": [check.to_dict() for check in checks],
+                    "deleted": deleted,
+                }
+            )
+        )
     else:
         for check in checks:
             counts = f"{check.name}: {check.events} events, {check.steps} measurements"
@@ -40,7 +53,9 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{subject}: {check.problem or 'undamaged'}")
         for deletion in deletions:
             when = f"{deletion.time:%Y-%m-%d %H:%M} UTC"
-            print(f"{deletion.name}: deleted by {deletion.who}, {when}, with {deletion.events} events")
+            print(
+                f"{deletion.name}: deleted by {deletion.who}, {when}, with {deletion.events} events"
+            )
         if arguments.repair is not None:
             print(f"{mask_passwords(arguments.repair)} has the undamaged beginning of every study")
     return 1 if damaged else 0
@@ -48,7 +63,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _backup_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(sub, "store", metavar="STORE", help="the store: lake.db or a URL; it may be in use")
-    add_path(sub, "copy", metavar="FILE", help="new file for the copy, or the URL of an empty database")
+    add_path(
+        sub, "copy", metavar="FILE", help="new file for the copy, or the URL of an empty database"
+    )
 
 
 def _backup(arguments: argparse.Namespace) -> int:
@@ -64,7 +81,8 @@ def _backup(arguments: argparse.Namespace) -> int:
     for check in check_store(copy):
         if check.problem is not None:
             raise StorageError(
-                f"the copy {shown} is complete, but the study {check.name!r} is damaged ({check.problem}); see truvar "
+                f"the copy {shown} is complete, but the study {check.name!r} is damaged "
+                f"({check.problem}); see truvar "
                 f"check {mask_passwords(arguments.store)}"
             )
     print(f"{shown}: {count} {'study' if count == 1 else 'studies'}, undamaged")

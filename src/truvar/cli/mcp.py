@@ -9,15 +9,21 @@ from truvar.cli._store import selected_store
 
 
 def _mcp_arguments(sub: argparse.ArgumentParser) -> None:
-    add_path(sub, "words", nargs="?", metavar="STORE", help="store of the studies: lake.db or a URL")
+    add_path(
+        sub, "words", nargs="?", metavar="STORE", help="store of the studies: lake.db or a URL"
+    )
     add_path(
         sub,
         "--store",
         metavar="STORE",
         help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
     )
-    sub.add_argument("--write", action="store_true", help="also create and change studies (default: only read)")
-    sub.add_argument("--who", metavar="WHO", help="author of the events in the log (default: user@machine)")
+    sub.add_argument(
+        "--write", action="store_true", help="also create and change studies (default: only read)"
+    )
+    sub.add_argument(
+        "--who", metavar="WHO", help="author of the events in the log (default: user@machine)"
+    )
 
 
 def _mcp(arguments: argparse.Namespace) -> int:
@@ -30,7 +36,8 @@ def _mcp(arguments: argparse.Namespace) -> int:
 
 MCP = Command(
     "mcp",
-    "serve the studies of a store to an assistant (Model Context Protocol, over standard input and output)",
+    "serve the studies of a store to an assistant (Model Context Protocol, over standard input and "
+    "output)",
     "truvar mcp --store lake.db\ntruvar mcp --store lake.db --write --who assistant",
     _mcp_arguments,
     _mcp,

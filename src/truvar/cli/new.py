@@ -15,11 +15,22 @@ from truvar.messages import mask_passwords
 
 def _new_arguments(sub: argparse.ArgumentParser) -> None:
     add_path(sub, "problem", metavar="PROBLEM.toml", help="the problem file")
-    add_path(sub, "--store", metavar="STORE", help="store of the new study (default: PROBLEM.db beside the file)")
+    add_path(
+        sub,
+        "--store",
+        metavar="STORE",
+        help="store of the new study (default: PROBLEM.db beside the file)",
+    )
     sub.add_argument("--name", metavar="NAME", help="name of the study (default: the problem's)")
-    sub.add_argument("--who", metavar="WHO", help="author of the events in the log (default: user@machine)")
-    sub.add_argument("--seed", type=int, help="seed of the study's random choices (default: the problem's)")
-    sub.add_argument("--check", action="store_true", help="validate and explain the problem, create no study")
+    sub.add_argument(
+        "--who", metavar="WHO", help="author of the events in the log (default: user@machine)"
+    )
+    sub.add_argument(
+        "--seed", type=int, help="seed of the study's random choices (default: the problem's)"
+    )
+    sub.add_argument(
+        "--check", action="store_true", help="validate and explain the problem, create no study"
+    )
     add_json(sub, "the summary")
 
 
@@ -31,7 +42,9 @@ def _new(arguments: argparse.Namespace) -> int:
     from truvar.report.terminal import TerminalStyle
 
     if is_store(arguments.problem):
-        raise InvalidArgumentError(f"expected a problem file, got the store {arguments.problem}; give a .toml file")
+        raise InvalidArgumentError(
+            f"expected a problem file, got the store {arguments.problem}; give a .toml file"
+        )
     with warnings.catch_warnings(record=True) as of_the_table:
         warnings.simplefilter("always", UserWarning)
         problem = load_problem(arguments.problem, check=False)  # the study below is the check

@@ -49,7 +49,9 @@ def _allow(arguments: argparse.Namespace) -> int:
     words = own_words(arguments)
     if bool(words) == arguments.all:
         given = f"{' '.join(words)} and --all" if words else "neither"
-        raise InvalidArgumentError(f"allow expects a place or --all, got {given}; give one of the two")
+        raise InvalidArgumentError(
+            f"allow expects a place or --all, got {given}; give one of the two"
+        )
     study = open_study(arguments)
     before = result_before(arguments, study)
     study.allow(None if arguments.all else _place(words, study))
@@ -58,7 +60,9 @@ def _allow(arguments: argparse.Namespace) -> int:
 
 
 def _fail_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID", "id of the suggestion whose measurement failed, or the coordinates of the point")
+    study_arguments(
+        sub, "ID", "id of the suggestion whose measurement failed, or the coordinates of the point"
+    )
     sub.add_argument("--reason", metavar="TEXT", help="why, for the event log and the report")
     sub.add_argument("--cost", type=float, help="actual cost of the attempt")
     add_json(sub, "the result")
@@ -68,13 +72,16 @@ def _fail(arguments: argparse.Namespace) -> int:
     """Record a failed measurement and print what changed."""
     words = own_words(arguments)
     if not words:
-        raise InvalidArgumentError("fail expects the id of a suggestion, got none; truvar status lists the ids")
+        raise InvalidArgumentError(
+            "fail expects the id of a suggestion, got none; truvar status lists the ids"
+        )
     study = open_study(arguments)
     before = result_before(arguments, study)
     what = _place(words, study)
     if isinstance(what, str):
         raise InvalidArgumentError(
-            f"fail expects an id, a label or the coordinates of a point, got {what!r}; give one of them"
+            f"fail expects an id, a label or the coordinates of a point, got {what!r}; give one of "
+            "them"
         )
     id_ = study.fail(what, arguments.reason, cost=arguments.cost)
     _print_places(study, before, "failed", [str(id_)])
@@ -122,7 +129,8 @@ def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> Non
 EXCLUDE = Command(
     "exclude",
     "exclude a place that cannot be measured: it is not suggested any more",
-    "truvar exclude 5 --reason 'under a jetty'\ntruvar exclude lake.db 'distance_m > 1200 and depth_m < -15'",
+    "truvar exclude 5 --reason 'under a jetty'\ntruvar exclude lake.db 'distance_m > 1200 and "
+    "depth_m < -15'",
     _exclude_arguments,
     _exclude,
 )

@@ -10,17 +10,41 @@ from truvar.paper import FIGURES, FIGURES_WITH_DATA
 
 
 def _arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("figure", choices=[*FIGURES, "all"], metavar="FIGURE", help=f"{', '.join(FIGURES)}, or all")
-    sub.add_argument("--replicates", type=positive(int), metavar="N", help="runs per policy (default: as in the paper)")
-    sub.add_argument("--quick", action="store_true", help="a few runs only: about a minute per figure")
+    sub.add_argument(
+        "figure", choices=[*FIGURES, "all"], metavar="FIGURE", help=f"{', '.join(FIGURES)}, or all"
+    )
+    sub.add_argument(
+        "--replicates",
+        type=positive(int),
+        metavar="N",
+        help="runs per policy (default: as in the paper)",
+    )
+    sub.add_argument(
+        "--quick", action="store_true", help="a few runs only: about a minute per figure"
+    )
     data = (
-        f"your own table in place of the built-in one, for {', '.join(FIGURES_WITH_DATA)} (without it, fig3c also runs "
+        f"your own table in place of the built-in one, for {', '.join(FIGURES_WITH_DATA)} (without "
+        "it, fig3c also runs "
         "on svm_on_grid.csv, the paper's table, if it is in the folder that TRUVAR_DATA names)"
     )
     add_path(sub, "--data", type=Path, metavar="FILE", help=data)
-    sub.add_argument("--jobs", type=positive(int), metavar="N", help="number of processes (default: one per processor)")
-    sub.add_argument("--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead")
-    add_path(sub, "--out", type=Path, default=Path("reproduction"), metavar="DIR", help="folder of the results")
+    sub.add_argument(
+        "--jobs",
+        type=positive(int),
+        metavar="N",
+        help="number of processes (default: one per processor)",
+    )
+    sub.add_argument(
+        "--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead"
+    )
+    add_path(
+        sub,
+        "--out",
+        type=Path,
+        default=Path("reproduction"),
+        metavar="DIR",
+        help="folder of the results",
+    )
     add_json(sub, "the results")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
 

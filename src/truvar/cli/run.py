@@ -30,13 +30,30 @@ if TYPE_CHECKING:
 
 
 def _run_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, help="the problem file, or with --command the store of a study", metavar="PROBLEM.toml|STUDY")
+    study_arguments(
+        sub,
+        help="the problem file, or with --command the store of a study",
+        metavar="PROBLEM.toml|STUDY",
+    )
     source = sub.add_mutually_exclusive_group(required=True)
-    source.add_argument("--truth", metavar="COLUMN", help="column of the problem's table that has the true values")
-    source.add_argument("--command", metavar="'PROGRAM {x} ...'", help="program that measures and prints a number")
-    sub.add_argument("--budget", type=positive(float), metavar="COST", help="stop before the total cost exceeds COST")
+    source.add_argument(
+        "--truth", metavar="COLUMN", help="column of the problem's table that has the true values"
+    )
+    source.add_argument(
+        "--command", metavar="'PROGRAM {x} ...'", help="program that measures and prints a number"
+    )
+    sub.add_argument(
+        "--budget",
+        type=positive(float),
+        metavar="COST",
+        help="stop before the total cost exceeds COST",
+    )
     sub.add_argument("--steps", type=positive(int), metavar="N", help="stop after N measurements")
-    sub.add_argument("--epsilon", type=positive(float), help="stop when the result is at most this far from exact")
+    sub.add_argument(
+        "--epsilon",
+        type=positive(float),
+        help="stop when the result is at most this far from exact",
+    )
     f1 = "level set: stop when the F1 score is at least F1 with 97.5 %% probability"
     sub.add_argument("--f1", type=positive(float), metavar="F1", help=f1)
     regret = "optimum: stop when the regret is at most REGRET with 97.5 %% probability"
@@ -50,7 +67,9 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     program = sub.add_argument_group("with --command")
     jobs = "measurements at the same time (default: 1)"
     program.add_argument("--jobs", type=positive(int), default=1, metavar="N", help=jobs)
-    program.add_argument("--timeout", type=seconds, metavar="TIME", help="kill the program after 90s, 15min, ...")
+    program.add_argument(
+        "--timeout", type=seconds, metavar="TIME", help="kill the program after 90s, 15min, ..."
+    )
     retries = "repetitions of a failed measurement (default: that of [run], or 2)"
     program.add_argument("--retries", type=int, metavar="N", help=retries)
     failures = "stop when more than N measurements failed (default: that of [run], or after several in a row)"
@@ -59,7 +78,9 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     program.add_argument("--lease", type=seconds, metavar="TIME", help=lease)
     program.add_argument("--shell", action="store_true", help="run the command in a shell")
     table = sub.add_argument_group("with --truth")
-    table.add_argument("--seed", type=int, help="seed of the noise and of the study's random choices")
+    table.add_argument(
+        "--seed", type=int, help="seed of the noise and of the study's random choices"
+    )
     table.add_argument("--policy", metavar="NAME", help="policy to use instead of the problem's")
 
 
@@ -69,7 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return run_command(arguments)
     if arguments.words is None:
         raise InvalidArgumentError(
-            "run --truth needs a problem file, got none; give one: truvar run lake.toml --truth COLUMN"
+            "run --truth needs a problem file, got none; give one: truvar run lake.toml --truth "
+            "COLUMN"
         )
     return _simulate(arguments)
 
@@ -88,11 +110,17 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from truvar.study.limits import RunLimits
 
     problem = load_problem(arguments.words, check=False)  # the study below is the check
-    options = {name: getattr(arguments, name) for name in ("seed", "policy") if getattr(arguments, name) is not None}
+    options = {
+        name: getattr(arguments, name)
+        for name in ("seed", "policy")
+        if getattr(arguments, name) is not None
+    }
     study = problem.study(**options)
     truth = truth_column(problem.domain, arguments.truth)
     simulator = Simulator(truth, is_noisy(problem), (study.seed,))
-    limits: dict[str, Any] = {name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS}
+    limits: dict[str, Any] = {
+        name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS
+    }
     target = arguments.report or Path(f"{problem.name}-report")
     import_matplotlib("figure")  # the report needs it: a missing library is reported before the run
     make_folder(target.parent if is_html(target) else target)
@@ -109,7 +137,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
     paths = write_report_at(study, target, truth)
     if arguments.json:
-        print(to_json({**summary(study, truth), "report": {kind: str(path) for kind, path in paths.items()}}))
+        print(
+            to_json(
+                {
+                    **summary(study, truth),
+                    "report": {kind: str(path) for kind, path in paths.items()},
+                }
+            )
+        )
     else:
         _print_result(study.result(), problem.name, truth, arguments.truth)
         print(f"report: {describe_report(paths)}")
@@ -117,22 +152,35 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
-    from truvar.report.status import BOUNDS_TITLE, describe_best, describe_best_observed, describe_bounds
+    from truvar.report.status import (
+        BOUNDS_TITLE,
+        describe_best,
+        describe_best_observed,
+        describe_bounds,
+    )
     from truvar.report.terminal import TerminalStyle
 
     terminal = TerminalStyle.for_stream(sys.stdout)
     count = "1 measurement" if result.steps == 1 else f"{result.steps} measurements"
-    print(terminal.plain(f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}"))
+    print(
+        terminal.plain(
+            f"{name}: {count}; stopped: {result.reason or 'interrupted'}; cost {result.spent:.6g}"
+        )
+    )
     rows = [("certificate", str(result.certificate))]
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
     if result.outliers:
-        rows.append(("left out", f"as gross errors: measurement {', '.join(map(str, result.outliers))}"))
+        rows.append(
+            ("left out", f"as gross errors: measurement {', '.join(map(str, result.outliers))}")
+        )
     if result.goal.level_set:
         rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
     else:
         if result.best_observed is not None:
-            rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
+            rows.append(
+                ("best so far", describe_best_observed(result.best_observed, result.domain))
+            )
         rows.append(("recommended", describe_best(result)))
         rows.append((f"regret against {column}", f"{result.regret(truth):.4g}"))
     print(terminal.rows(rows))

@@ -1,8 +1,9 @@
 """`truvar run --command`: run a stored study with a program that measures.
 
-A run that was killed leaves its suggestions pending. The next run on the same machine finds out that the process has
-ended, and measures them first, so that the study continues as if it had not been interrupted. A run on another machine
-cannot find that out; there the suggestions become free when their lease ends.
+A run that was killed leaves its suggestions pending. The next run on the same machine finds out
+that the process has ended, and measures them first, so that the study continues as if it had not
+been interrupted. A run on another machine cannot find that out; there the suggestions become free
+when their lease ends.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truvar._representation import visible
-from truvar.cli._common import INTERRUPTED, LIMITS, Interrupted, after_each_measurement, interruptible
+from truvar.cli._common import (
+    INTERRUPTED,
+    LIMITS,
+    Interrupted,
+    after_each_measurement,
+    interruptible,
+)
 from truvar.cli._store import open_study, store_url
 from truvar.exceptions import InvalidArgumentError, OutlierWarning
 
@@ -28,7 +35,9 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
-DEFAULT_RETRIES = 2  # repetitions of a failed measurement, unless the study or the caller says otherwise
+DEFAULT_RETRIES = (
+    2  # repetitions of a failed measurement, unless the study or the caller says otherwise
+)
 LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
 
@@ -47,9 +56,15 @@ def run_command(arguments: argparse.Namespace) -> int:
     chosen = {"level": study.levels, "task": study.tasks}
     choice = [name for name, values in chosen.items() if values is not None]
     program = MeasurementCommand(
-        arguments.command, study.domain.columns, choice=choice, timeout=arguments.timeout, shell=arguments.shell
+        arguments.command,
+        study.domain.columns,
+        choice=choice,
+        timeout=arguments.timeout,
+        shell=arguments.shell,
     )
-    limits: dict[str, Any] = {name: getattr(arguments, name) or study.limits.get(name) for name in LIMITS}
+    limits: dict[str, Any] = {
+        name: getattr(arguments, name) or study.limits.get(name) for name in LIMITS
+    }
     steps_before = study.steps
     orphans = _orphaned_suggestions(study)
     display: Any = nullcontext()
@@ -58,7 +73,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     pool = ThreadPoolExecutor(arguments.jobs) if arguments.jobs > 1 else None
     notice = "stopping after the next measurement (Ctrl-C again: at once)"
     try:
-        with display as show, interruptible(notice) as interrupted, _one_line_warnings(), suppress(Interrupted):
+        with (
+            display as show,
+            interruptible(notice) as interrupted,
+            _one_line_warnings(),
+            suppress(Interrupted),
+        ):
             study.run(
                 program,
                 **limits,
@@ -81,14 +101,20 @@ def _check_options(arguments: argparse.Namespace) -> None:
     """Check the options that belong to `--truth`, and those that are counts."""
     for name in ("seed", "policy"):
         if getattr(arguments, name) is not None:
-            raise InvalidArgumentError(f"--{name} belongs to --truth, got it with --command; leave out one of the two")
+            raise InvalidArgumentError(
+                f"--{name} belongs to --truth, got it with --command; leave out one of the two"
+            )
     for name in ("retries", "max_failures"):
         value = getattr(arguments, name)
         if value is not None and value < 0:
-            raise InvalidArgumentError(f"--{name.replace('_', '-')} must be >= 0, got {value}; give 0 for none")
+            raise InvalidArgumentError(
+                f"--{name.replace('_', '-')} must be >= 0, got {value}; give 0 for none"
+            )
 
 
-def _print_status(study: Study, arguments: argparse.Namespace, measured: int, taken_over: list[Suggestion]) -> None:
+def _print_status(
+    study: Study, arguments: argparse.Namespace, measured: int, taken_over: list[Suggestion]
+) -> None:
     """Write the report, if one is asked for, and print the status as text or JSON."""
     from truvar.report.html_report import write_report_at
     from truvar.report.status import status_data, status_text
@@ -127,7 +153,9 @@ def _open_or_create(arguments: argparse.Namespace) -> Study:
     arguments.store = arguments.store or str(path.with_suffix(".db"))
     arguments.name = arguments.name or problem.name
     if "://" not in arguments.store and not Path(arguments.store).exists():
-        return problem.study(store=store_url(arguments.store), name=arguments.name, who=arguments.who)
+        return problem.study(
+            store=store_url(arguments.store), name=arguments.name, who=arguments.who
+        )
     return open_study(arguments)
 
 
@@ -137,7 +165,9 @@ def _orphaned_suggestions(study: Study) -> list[Suggestion]:
         return []
     events = study.events
     asked = events[events["kind"] == "asked"]
-    authors = {details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)}
+    authors = {
+        details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)
+    }
     own_prefix = re.sub(r"\d+$", "", study.who)
     orphans = []
     for suggestion in study.pending:

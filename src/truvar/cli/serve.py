@@ -26,14 +26,37 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="STORE",
         help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
     )
-    sub.add_argument("--host", default="127.0.0.1", help="address to serve at (default: 127.0.0.1, this machine only)")
-    sub.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port to serve at (default: {DEFAULT_PORT})")
-    sub.add_argument("--token", help="token that clients need to read and write (default: $TRUVAR_TOKEN)")
-    sub.add_argument("--read-token", help="token that clients need to read (default: $TRUVAR_READ_TOKEN)")
-    sub.add_argument("--max-points", type=int, metavar="N", help="largest domain to accept, in points (default: 10000)")
-    sub.add_argument("--max-choice-seconds", type=int, metavar="N", help="longest choice, in seconds (default: 600)")
     sub.add_argument(
-        "--root-path", default="", metavar="PATH", help="path below which a reverse proxy serves this server"
+        "--host",
+        default="127.0.0.1",
+        help="address to serve at (default: 127.0.0.1, this machine only)",
+    )
+    sub.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help=f"port to serve at (default: {DEFAULT_PORT})"
+    )
+    sub.add_argument(
+        "--token", help="token that clients need to read and write (default: $TRUVAR_TOKEN)"
+    )
+    sub.add_argument(
+        "--read-token", help="token that clients need to read (default: $TRUVAR_READ_TOKEN)"
+    )
+    sub.add_argument(
+        "--max-points",
+        type=int,
+        metavar="N",
+        help="largest domain to accept, in points (default: 10000)",
+    )
+    sub.add_argument(
+        "--max-choice-seconds",
+        type=int,
+        metavar="N",
+        help="longest choice, in seconds (default: 600)",
+    )
+    sub.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="path below which a reverse proxy serves this server",
     )
     sub.add_argument("--verbose", action="store_true", help="print every request")
 
@@ -45,7 +68,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     write = _tokens(arguments.token, "TRUVAR_TOKEN")
     tokens = Tokens(write=write, read=_tokens(arguments.read_token, "TRUVAR_READ_TOKEN"))
     if not 0 < arguments.port < 65536:
-        raise InvalidArgumentError(f"--port must be from 1 to 65535, got {arguments.port}; give another")
+        raise InvalidArgumentError(
+            f"--port must be from 1 to 65535, got {arguments.port}; give another"
+        )
     given = {"points": arguments.max_points, "choice_seconds": arguments.max_choice_seconds}
     limits = ServiceLimits(**{name: value for name, value in given.items() if value})
     level = "info" if arguments.verbose else "warning"
@@ -77,7 +102,8 @@ def _new_store_notice(store: str) -> str:
     if path == store or Path(path).exists():
         return ""
     return (
-        f"{path} is a new, empty store; create a study in it on the page, or with truvar new PROBLEM.toml --store "
+        f"{path} is a new, empty store; create a study in it on the page, or with truvar new "
+        "PROBLEM.toml --store "
         f"{shlex.quote(path)} (if another store was meant, check its path)"
     )
 

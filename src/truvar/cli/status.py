@@ -42,7 +42,9 @@ def _report(arguments: argparse.Namespace) -> int:
     from truvar.report.tables import describe_report, to_json
 
     study = open_study(arguments)
-    paths = write_report_at(study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html"))
+    paths = write_report_at(
+        study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html")
+    )
     if arguments.json:
         print(to_json({kind: str(path) for kind, path in paths.items()}))
     else:

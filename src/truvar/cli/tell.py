@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def _tell_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(
-        sub, "ID VALUE", "id, coordinates or label of a row, and the value; repeated for further measurements"
+        sub,
+        "ID VALUE",
+        "id, coordinates or label of a row, and the value; repeated for further measurements",
     )
     add_path(
         sub,
@@ -31,12 +33,18 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
     _add_conditions(sub)
     sub.add_argument("--level", type=int, help="noise level that was used, if a point is given")
     sub.add_argument("--task", help="task that was measured, if a point is given")
-    sub.add_argument("--repeats", action="store_true", help="all values are of the one id or point that comes first")
+    sub.add_argument(
+        "--repeats",
+        action="store_true",
+        help="all values are of the one id or point that comes first",
+    )
     add_json(sub, "the result")
 
 
 def _add_conditions(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--noise", type=float, metavar="VARIANCE", help="actual noise variance of the measurement")
+    sub.add_argument(
+        "--noise", type=float, metavar="VARIANCE", help="actual noise variance of the measurement"
+    )
     sub.add_argument("--cost", type=float, help="actual cost of the measurement")
 
 
@@ -54,7 +62,8 @@ def _tell(arguments: argparse.Namespace) -> int:
         measurements = parse_words(words, study.domain, **options)
     elif words or any(value is not None for value in options.values()):
         raise InvalidArgumentError(
-            "expected values from a CSV file or from the command line, got both; leave out one of them"
+            "expected values from a CSV file or from the command line, got both; leave out one of "
+            "them"
         )
     else:
         study = open_study(arguments)
@@ -78,7 +87,8 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
 
     if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
         raise InvalidArgumentError(
-            "--repeats takes values of one id or point and no other option; leave out --csv, --noise and --cost"
+            "--repeats takes values of one id or point and no other option; leave out --csv, "
+            "--noise and --cost"
         )
     study = open_study(arguments)
     is_point = bool(words) and words[0].partition("=")[0] in study.domain.columns
@@ -88,7 +98,9 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
     before = result_before(arguments, study)
     numbers = [measurement.value for measurement in parsed]
-    receipt = study.execute(TellRepeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task))
+    receipt = study.execute(
+        TellRepeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task)
+    )
     ids = list(receipt.ids)
     warnings = list(receipt.warnings.values())
     print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
@@ -110,12 +122,16 @@ def _correct(arguments: argparse.Namespace) -> int:
     words = own_words(arguments)
     if len(words) != 2 or not words[0].isdecimal():
         given = " ".join(words) or "nothing"
-        raise InvalidArgumentError(f"correct expects ID VALUE, got {given}; truvar status lists the ids")
+        raise InvalidArgumentError(
+            f"correct expects ID VALUE, got {given}; truvar status lists the ids"
+        )
     study = open_study(arguments)
     before = result_before(arguments, study)
     (measurement,) = parse_words(words, study.domain, corrects=True)
     id_: Any = measurement.what
-    receipt = study.execute(Correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost))
+    receipt = study.execute(
+        Correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
+    )
     warnings = list(receipt.warnings.values())
     print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
     _print_warnings(arguments, warnings)
@@ -123,8 +139,14 @@ def _correct(arguments: argparse.Namespace) -> int:
 
 
 def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
-    study_arguments(sub, "ID", "ids of suggestions that will not be measured, or of measurements made by mistake")
-    sub.add_argument("--again", action="store_true", help="the places of suggestions may be suggested again")
+    study_arguments(
+        sub,
+        "ID",
+        "ids of suggestions that will not be measured, or of measurements made by mistake",
+    )
+    sub.add_argument(
+        "--again", action="store_true", help="the places of suggestions may be suggested again"
+    )
     sub.add_argument("--reason", metavar="TEXT", help="why, for the event log")
     add_json(sub, "the result")
 
@@ -133,10 +155,14 @@ def _withdraw(arguments: argparse.Namespace) -> int:
     """Withdraw suggestions or measurements and print how the classes changed."""
     words = own_words(arguments)
     if not words:
-        raise InvalidArgumentError("withdraw expects at least one id, got none; truvar status lists the ids")
+        raise InvalidArgumentError(
+            "withdraw expects at least one id, got none; truvar status lists the ids"
+        )
     for word in words:
         if not word.isdecimal():
-            raise InvalidArgumentError(f"withdraw expects ids, got {word!r}; truvar status lists the ids")
+            raise InvalidArgumentError(
+                f"withdraw expects ids, got {word!r}; truvar status lists the ids"
+            )
     ids = [int(word) for word in words]
     study = open_study(arguments)
     before = result_before(arguments, study)
@@ -160,7 +186,9 @@ def _note(arguments: argparse.Namespace) -> int:
     """Add a note to the event log."""
     text = " ".join(own_words(arguments)).strip()
     if not text:
-        raise InvalidArgumentError("a note needs a text, got none; give one: truvar note 'the probe was cleaned'")
+        raise InvalidArgumentError(
+            "a note needs a text, got none; give one: truvar note 'the probe was cleaned'"
+        )
     study = open_study(arguments)
     study.note(text)
     if arguments.json:
@@ -175,7 +203,9 @@ def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
     return None if arguments.json else study.result()
 
 
-def print_change(study: Study, before: Result | None, verb: str, ids: Sequence[Any], data: dict[str, Any]) -> None:
+def print_change(
+    study: Study, before: Result | None, verb: str, ids: Sequence[Any], data: dict[str, Any]
+) -> None:
     """Print what a command changed.
 
     Args:
@@ -218,13 +248,16 @@ def _print_text(text: str) -> None:
 TELL = Command(
     "tell",
     "enter measured values, by id, coordinates or label",
-    "truvar tell 3 7.2\ntruvar tell lake.db 3 7.2 4 6.8\ntruvar tell distance_m=300 depth_m=-8 7.2\n"
+    "truvar tell 3 7.2\ntruvar tell lake.db 3 7.2 4 6.8\ntruvar tell distance_m=300 depth_m=-8 "
+    "7.2\n"
     "truvar tell 'North pier' 7.2\n"
     "truvar tell --csv today.csv",
     _tell_arguments,
     _tell,
 )
-CORRECT = Command("correct", "correct a measured value", "truvar correct 3 2.7", _correct_arguments, _correct)
+CORRECT = Command(
+    "correct", "correct a measured value", "truvar correct 3 2.7", _correct_arguments, _correct
+)
 WITHDRAW = Command(
     "withdraw",
     "withdraw suggestions that will not be measured, or measurements made by mistake",
@@ -232,4 +265,10 @@ WITHDRAW = Command(
     _withdraw_arguments,
     _withdraw,
 )
-NOTE = Command("note", "add a note to the event log", "truvar note 'the probe was cleaned'", _note_arguments, _note)
+NOTE = Command(
+    "note",
+    "add a note to the event log",
+    "truvar note 'the probe was cleaned'",
+    _note_arguments,
+    _note,
+)

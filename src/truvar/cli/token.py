@@ -16,10 +16,22 @@ if TYPE_CHECKING:
 def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", choices=("add", "list", "revoke"), help="what to do")
     add_path(sub, "store", metavar="STORE", help="the store: lake.db or a URL")
-    sub.add_argument("name", nargs="?", metavar="NAME", help="name of the token's holder, which the event log shows")
+    sub.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="name of the token's holder, which the event log shows",
+    )
     sub.add_argument("--read", action="store_true", help="the token is for reading only")
-    sub.add_argument("--study", action="append", metavar="STUDY", help="a study that the token is for (default: all)")
-    sub.add_argument("--expires", type=seconds, metavar="TIME", help="how long it is valid, such as 12h or 30d")
+    sub.add_argument(
+        "--study",
+        action="append",
+        metavar="STUDY",
+        help="a study that the token is for (default: all)",
+    )
+    sub.add_argument(
+        "--expires", type=seconds, metavar="TIME", help="how long it is valid, such as 12h or 30d"
+    )
     add_json(sub, "the tokens")
 
 
@@ -36,7 +48,10 @@ def _token(arguments: argparse.Namespace) -> int:
             print(to_json({"tokens": tokens}))
         else:
             for token in tokens:
-                print(f"{token['name']}: {token['access']}, {token['studies'] or 'all studies'}, {token['state']}")
+                print(
+                    f"{token['name']}: {token['access']}, {token['studies'] or 'all studies'}, "
+                    f"{token['state']}"
+                )
         return 0
     if arguments.name is None:
         raise InvalidArgumentError(

@@ -22,7 +22,8 @@ class Action:
         gain: The policy's score before division by the cost; NaN if the point was not suggested.
         noise_given: Whether the noise came with the value, so that refitting leaves it unchanged.
         who: Name of the vehicle or crew that measures; None if the study has none.
-        repeats: Id of the measurement that this one repeats at the same place; None if it is not told as a repeat.
+        repeats: Id of the measurement that this one repeats at the same place; None if it is not
+            told as a repeat.
     """
 
     id: int

@@ -24,12 +24,16 @@ def check_box(intervals: Mapping[str, Any], representers: int) -> int:
     """Check the names of the sides of a box and the number of its representers, and return the latter."""
     if not intervals:
         example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
-        raise InvalidDomainError(f"a box needs at least one interval, got none; give one: {example}")
+        raise InvalidDomainError(
+            f"a box needs at least one interval, got none; give one: {example}"
+        )
     check_names(intervals, "column")
     return check_integer(representers, "the number of representers of a box", minimum=2)
 
 
-def box_fields(intervals: Mapping[str, Any], representers: int = REPRESENTERS, seed: int = 0) -> dict[str, Any]:
+def box_fields(
+    intervals: Mapping[str, Any], representers: int = REPRESENTERS, seed: int = 0
+) -> dict[str, Any]:
     """Return the fields of the `Domain` of a box, whose columns may have any names.
 
     Args:
@@ -49,7 +53,11 @@ def box_fields(intervals: Mapping[str, Any], representers: int = REPRESENTERS, s
         ]
     )
     parameters = complete_parameters(given, bounds)
-    fields: dict[str, Any] = {"columns": tuple(intervals), "bounds": bounds, "parameters": parameters}
+    fields: dict[str, Any] = {
+        "columns": tuple(intervals),
+        "bounds": bounds,
+        "parameters": parameters,
+    }
     if any(parameter.n_levels is not None for parameter in parameters):
         return {**fields, **_mixed_representers(parameters, representers, seed)}
     d = len(bounds)
@@ -61,14 +69,18 @@ def box_fields(intervals: Mapping[str, Any], representers: int = REPRESENTERS, s
     return {**fields, "points": mesh(axes), "axes": axes, "continuous": True}
 
 
-def _mixed_representers(parameters: tuple[Parameter, ...], representers: int, seed: int) -> dict[str, Any]:
+def _mixed_representers(
+    parameters: tuple[Parameter, ...], representers: int, seed: int
+) -> dict[str, Any]:
     """Return the representers of a box some of whose sides have finitely many values; all points if these are few."""
     counts = [parameter.n_levels for parameter in parameters]
     if None not in counts and np.prod(np.array(counts, dtype=float)) <= representers:
         axes = tuple(parameter.levels for parameter in parameters)
         return {"points": mesh(axes), "axes": axes}
     unit = _sobol(len(parameters), representers, seed)
-    points = np.column_stack([parameter.from_unit(unit[:, k]) for k, parameter in enumerate(parameters)])
+    points = np.column_stack(
+        [parameter.from_unit(unit[:, k]) for k, parameter in enumerate(parameters)]
+    )
     _, first = np.unique(points, axis=0, return_index=True)
     return {"points": points[np.sort(first)], "continuous": True}
 
@@ -82,13 +94,24 @@ def _sobol(d: int, count: int, seed: int) -> Array:
     return points
 
 
-def mixture_fields(names: Sequence[str], intervals: Mapping[str, tuple[float, float]], parts: int) -> dict[str, Any]:
+def mixture_fields(
+    names: Sequence[str], intervals: Mapping[str, tuple[float, float]], parts: int
+) -> dict[str, Any]:
     """Return the fields of the `Domain` of mixtures; see `Domain.mixture`."""
     intervals = {**dict.fromkeys(_check_components(names, intervals), (0.0, 1.0)), **intervals}
     check_names(intervals, "column")
-    bounds = np.array([_check_interval(name, interval) for name, interval in intervals.items()]).reshape(-1, 2)
-    points, equation = simplex_lattice(tuple(intervals), bounds, check_integer(parts, "parts", minimum=2))
-    return {"columns": tuple(intervals), "points": points, "bounds": bounds, "constraints": (equation,)}
+    bounds = np.array(
+        [_check_interval(name, interval) for name, interval in intervals.items()]
+    ).reshape(-1, 2)
+    points, equation = simplex_lattice(
+        tuple(intervals), bounds, check_integer(parts, "parts", minimum=2)
+    )
+    return {
+        "columns": tuple(intervals),
+        "points": points,
+        "bounds": bounds,
+        "constraints": (equation,),
+    }
 
 
 def _check_components(names: Sequence[Any], intervals: Mapping[str, Any]) -> Sequence[str]:
@@ -96,11 +119,14 @@ def _check_components(names: Sequence[Any], intervals: Mapping[str, Any]) -> Seq
     for position, name in enumerate(names):
         if not isinstance(name, str):
             raise InvalidDomainError(
-                f"a component of a mixture must be a name, got {name!r}; give Domain.mixture('a', 'b'), or intervals: "
+                f"a component of a mixture must be a name, got {name!r}; give Domain.mixture('a', "
+                "'b'), or intervals: "
                 "Domain.mixture(a=(0, 1), b=(0, 0.5))"
             )
         if name in intervals or name in names[:position]:
-            raise InvalidDomainError(f"the component {name!r} of the mixture occurs twice; leave out one")
+            raise InvalidDomainError(
+                f"the component {name!r} of the mixture occurs twice; leave out one"
+            )
     return names
 
 
@@ -110,10 +136,13 @@ def _check_interval(name: str, interval: Any) -> tuple[float, float]:
         low, high = interval
     except (TypeError, ValueError):
         raise InvalidDomainError(
-            f"interval {name!r} must be a pair (low, high), got {interval!r}; give one such as (0, 1)"
+            f"interval {name!r} must be a pair (low, high), got {interval!r}; give one such as (0, "
+            "1)"
         ) from None
     low = check_finite(low, f"the low end of {name!r}")
     high = check_finite(high, f"the high end of {name!r}")
     if not low < high:
-        raise InvalidDomainError(f"interval {name!r} must have low < high, got {low:g} and {high:g}; swap them")
+        raise InvalidDomainError(
+            f"interval {name!r} must have low < high, got {low:g} and {high:g}; swap them"
+        )
     return low, high

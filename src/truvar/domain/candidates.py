@@ -8,8 +8,9 @@
 | multi-task | the rows of the other tasks follow those of the target task | c = n x tasks |
 | cost of a task at a noise level | that of the task instead of the base cost, plus that of the level | |
 
-A *site* is a row of the grid that the model is evaluated on: a point of the domain, or with tasks a point of one task,
-with the index of the task as the last coordinate. The first n sites are the points of D, which M, H and L refer to.
+A *site* is a row of the grid that the model is evaluated on: a point of the domain, or with tasks a
+point of one task, with the index of the task as the last coordinate. The first n sites are the
+points of D, which M, H and L refer to.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.domain.travel import BoundTravel, Location, Stops, bind_travel, changes, changing_column, column_index
+from truvar.domain.travel import (
+    BoundTravel,
+    Location,
+    Stops,
+    bind_travel,
+    changes,
+    changing_column,
+    column_index,
+)
 from truvar.domain.vehicles import Origin, as_departure
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
@@ -41,9 +50,12 @@ class Candidates:
     Attributes:
         points: Coordinates, shape (c, d'); with tasks the index of the task is the last coordinate.
         noise: Noise variances, shape (c, K).
-        cost: Costs, shape (c, K); infinite where the budget that is left does not allow the measurement.
-        sites: Row of the model grid for each row, shape (c,), or None if the points are not on the grid.
-        feasibility: Probability that a measurement succeeds, 0 where it is not allowed, shape (c,); None: 1 everywhere.
+        cost: Costs, shape (c, K); infinite where the budget that is left does not allow the
+            measurement.
+        sites: Row of the model grid for each row, shape (c,), or None if the points are not on the
+            grid.
+        feasibility: Probability that a measurement succeeds, 0 where it is not allowed, shape (c,);
+            None: 1 everywhere.
     """
 
     points: Array
@@ -69,7 +81,8 @@ class Candidates:
     def effective_cost(self) -> Array:
         """Expected cost of a success, cost / P(success), shape (c, K); infinite where no measurement is allowed.
 
-        A failed attempt costs as much as a successful one, so that gain / effective cost is the expected gain per cost.
+        A failed attempt costs as much as a successful one, so that gain / effective cost is the
+        expected gain per cost.
         """
         if self.feasibility is None:
             return self.cost
@@ -114,8 +127,8 @@ class CoordinateFunction:
 def model_sites(points: Array, tasks: Tasks | None) -> Array:
     """Return the sites that belong to points (m, d) of the domain.
 
-    Without tasks these are the points; with tasks every point appears once per task, the target first, with the task's
-    index as a further coordinate: (m x tasks, d + 1).
+    Without tasks these are the points; with tasks every point appears once per task, the target
+    first, with the task's index as a further coordinate: (m x tasks, d + 1).
     """
     if tasks is None:
         return points
@@ -146,21 +159,28 @@ class ActionSpace:
     Args:
         domain: The domain.
         noise: Noise variance, as `Study` takes it.
-        cost: Cost, as `Study` takes it. Default: 1, or 0 with noise levels, whose costs are added to it.
+        cost: Cost, as `Study` takes it. Default: 1, or 0 with noise levels, whose costs are added
+            to it.
         tasks: Tasks, or None.
 
     Attributes:
         noise_levels: The noise levels to choose from, or None.
-        availability: Where measurements are possible; None: everywhere. Constraints of a box are always respected.
+        availability: Where measurements are possible; None: everywhere. Constraints of a box are
+            always respected.
 
     Raises:
-        InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement would be free.
+        InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement
+            would be free.
         InvalidModelError: If the noise of the tasks does not fit the noise levels.
     """
 
-    def __init__(self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None) -> None:
+    def __init__(
+        self, domain: Domain, noise: NoiseLike, cost: CostLike | None, tasks: Tasks | None
+    ) -> None:
         if tasks is not None and not isinstance(tasks, Tasks):
-            raise InvalidArgumentError(f"tasks must be an object Tasks(names=[...]), got {tasks!r}; give one")
+            raise InvalidArgumentError(
+                f"tasks must be an object Tasks(names=[...]), got {tasks!r}; give one"
+            )
         self.domain = domain
         self.tasks = tasks
         self.noise_levels = noise if isinstance(noise, NoiseLevels) else None
@@ -170,13 +190,17 @@ class ActionSpace:
             cost = 1.0 if self.noise_levels is None else 0.0
         self._noise = noise
         self._cost: CostLike = cost
-        self._travel: list[BoundTravel] = bind_travel(cost.travel, domain) if isinstance(cost, Cost) else []
+        self._travel: list[BoundTravel] = (
+            bind_travel(cost.travel, domain) if isinstance(cost, Cost) else []
+        )
         if isinstance(cost, Cost):
             for name in cost.setup:
                 changing_column(domain, name)
             self.position(cost.start)
         self.availability: FeasibilityLike | None = None
-        self._table(domain.points, np.arange(len(domain)), last=None)  # raises now if noise or cost is invalid
+        self._table(
+            domain.points, np.arange(len(domain)), last=None
+        )  # raises now if noise or cost is invalid
 
     @property
     def n_levels(self) -> int:
@@ -186,7 +210,9 @@ class ActionSpace:
     @property
     def travels(self) -> bool:
         """Whether the cost depends on the last position, which the theorem of the paper does not cover."""
-        return callable(self._cost) or (isinstance(self._cost, Cost) and self._cost.depends_on_position)
+        return callable(self._cost) or (
+            isinstance(self._cost, Cost) and self._cost.depends_on_position
+        )
 
     @property
     def returns(self) -> bool:
@@ -205,12 +231,14 @@ class ActionSpace:
             return self.domain.array(location)
         if not self._travel or not all(part.knows(location) for part in self._travel):
             raise InvalidArgumentError(
-                f"the place {location!r} is not known: every part of the travel must be a Network or TravelMatrix that "
+                f"the place {location!r} is not known: every part of the travel must be a Network "
+                "or TravelMatrix that "
                 "has it; correct the name, or give coordinates such as {'x': 0}"
             )
         if isinstance(self._cost, Cost) and self._cost.setup:
             raise InvalidArgumentError(
-                f"set-up costs need coordinates, got the place {location!r} as start; give it by its coordinates"
+                f"set-up costs need coordinates, got the place {location!r} as start; give it by "
+                "its coordinates"
             )
         return location
 
@@ -228,7 +256,9 @@ class ActionSpace:
         departure = as_departure(origin)
         if departure.home is None or position is None:
             return 0.0
-        return float(self.travel_between(Stops.at(position), Stops.at(departure.home), departure.speed)[0, 0])
+        return float(
+            self.travel_between(Stops.at(position), Stops.at(departure.home), departure.speed)[0, 0]
+        )
 
     def limited_to(self, availability: FeasibilityLike | None) -> ActionSpace:
         """Return the same measurements, as far as they are possible."""
@@ -247,8 +277,8 @@ class ActionSpace:
         """Return the table over all sites.
 
         Args:
-            last: Last position, shape (d,), from which travel is counted; None: there is none yet. Or a `Departure`,
-                which says more.
+            last: Last position, shape (d,), from which travel is counted; None: there is none yet.
+                Or a `Departure`, which says more.
         """
         limited = np.isfinite(as_departure(last).left)
         if limited or self.travels or callable(self._noise):
@@ -262,14 +292,24 @@ class ActionSpace:
 
     def _domain_table(self, last: Origin) -> Candidates:
         table = self._table(self.domain.points, np.arange(len(self.domain)), last)
-        feasibility = None if self.availability is None else self._for_all_tasks(self.availability.feasibility)
-        return Candidates(table.points, table.noise, table.cost, np.arange(len(table.points)), feasibility)
+        feasibility = (
+            None
+            if self.availability is None
+            else self._for_all_tasks(self.availability.feasibility)
+        )
+        return Candidates(
+            table.points, table.noise, table.cost, np.arange(len(table.points)), feasibility
+        )
 
     def _feasibility_at(self, points: Array) -> Array | None:
         """Return the probability of a success at points (m, d) that need not be the domain's; None: 1 everywhere."""
         if self.availability is None and not self.domain.constraints:
             return None
-        probability = np.ones(len(points)) if self.availability is None else self.availability.feasibility_at(points)
+        probability = (
+            np.ones(len(points))
+            if self.availability is None
+            else self.availability.feasibility_at(points)
+        )
         return self._for_all_tasks(np.where(self.domain.allows(points), probability, 0.0))
 
     def allows(self, points: Array) -> Mask:
@@ -291,8 +331,9 @@ class ActionSpace:
             speed: Speed of the vehicle.
 
         Returns:
-            Costs of shape (q, q, K): the first axis is the position before, the second the point that is measured. Like
-            `Candidates.effective_cost`, they are the expected costs of a success.
+            Costs of shape (q, q, K): the first axis is the position before, the second the point
+            that is measured. Like `Candidates.effective_cost`, they are the expected costs of a
+            success.
         """
         costs = self._travelled_costs(sites, speed)
         if self.availability is None:
@@ -330,7 +371,9 @@ class ActionSpace:
         points = self.domain.canonical(points)
         base = self._cost.base if isinstance(self._cost, Cost) else self._cost
         noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
-        anywhere = all(isinstance(value, (float, int)) or callable(value) for value in (*noise, base))
+        anywhere = all(
+            isinstance(value, (float, int)) or callable(value) for value in (*noise, base)
+        )
         # Columns and arrays have values only at the points of the domain: the nearest one counts.
         nearest = None if anywhere else np.array([self.domain.nearest(x) for x in points])
         table = self._table(points, nearest, last)
@@ -356,7 +399,8 @@ class ActionSpace:
 
         Args:
             points: Coordinates.
-            index: Row of the domain whose value each point takes from an array or column; None if there are none.
+            index: Row of the domain whose value each point takes from an array or column; None if
+                there are none.
             last: Last position or departure, or None.
         """
         noise = self._noise_at(points, index)
@@ -372,25 +416,34 @@ class ActionSpace:
             own_noise = self.tasks.noise_of(task, self.n_levels)
             if own_noise is not None:
                 noises[rows] = own_noise
-            if self.tasks.cost is not None:  # the cost of a task replaces the base cost; travel is still paid
-                costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
+            if (
+                self.tasks.cost is not None
+            ):  # the cost of a task replaces the base cost; travel is still paid
+                costs[rows] = (
+                    costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
+                )
         if (costs <= 0).any():
             task = int(np.argmax((costs <= 0).any(axis=1))) // m
             raise InvalidArgumentError(
-                f"every task must cost more than 0 everywhere, but {self.tasks.names[task]!r} costs {costs.min():g} "
+                f"every task must cost more than 0 everywhere, but {self.tasks.names[task]!r} "
+                f"costs {costs.min():g} "
                 "somewhere; give the tasks positive costs"
             )
         costs = self._within_budget(points, index, last, costs)
         return Candidates(model_sites(points, self.tasks), noises, costs, None)
 
-    def _within_budget(self, points: Array, index: Index | None, last: Origin, costs: Array) -> Array:
+    def _within_budget(
+        self, points: Array, index: Index | None, last: Origin, costs: Array
+    ) -> Array:
         """Return the costs, infinite where the budget that is left does not pay for it and the way home."""
         departure = as_departure(last)
         if np.isinf(departure.left):
             return costs
         home = np.zeros(len(points))
         if departure.home is not None:
-            home = self.travel_between(Stops(points, index), Stops.at(departure.home), departure.speed)[:, 0]
+            home = self.travel_between(
+                Stops(points, index), Stops.at(departure.home), departure.speed
+            )[:, 0]
         needed = costs + np.tile(home, len(costs) // len(points))[:, None]
         return np.where(needed <= departure.left * (1 + ROUNDING), costs, np.inf)
 
@@ -398,8 +451,12 @@ class ActionSpace:
         """Return the noise variances at points, shape (m, K)."""
         if self.noise_levels is not None:
             if not self.noise_levels.varies:
-                return np.tile(np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1))
-            return np.column_stack([self._level_noise(k, points, index) for k in range(self.n_levels)])
+                return np.tile(
+                    np.asarray(self.noise_levels.variance, dtype=float), (len(points), 1)
+                )
+            return np.column_stack(
+                [self._level_noise(k, points, index) for k in range(self.n_levels)]
+            )
         noise: Any
         if isinstance(self._noise, CoordinateFunction):
             noise = self._noise(points)
@@ -413,7 +470,11 @@ class ActionSpace:
         """Return the noise variances of a level at points, shape (m,)."""
         variance: Any = [] if self.noise_levels is None else self.noise_levels.variance[level]
         what = f"the variance of noise level {level}"
-        noise = variance(self.domain.values(points)) if callable(variance) else self._on_domain(variance, what, index)
+        noise = (
+            variance(self.domain.values(points))
+            if callable(variance)
+            else self._on_domain(variance, what, index)
+        )
         return check_nonnegative_array(noise, what, count=len(points))
 
     def _cost_at(self, points: Array, index: Index | None, last: Origin) -> Array:
@@ -440,12 +501,17 @@ class ActionSpace:
             costs = costs + np.asarray(self.noise_levels.cost, dtype=float)
         priced = costs[np.isfinite(costs)]  # what cannot be reached costs infinitely much
         check_cost(priced.max(initial=0.0), "the cost of a measurement")
-        replaced = self.tasks is not None and self.tasks.cost is not None  # then `_table` checks the sums
-        if not replaced and (costs <= 0).any():  # a second measurement at the last position must cost something, too
+        replaced = (
+            self.tasks is not None and self.tasks.cost is not None
+        )  # then `_table` checks the sums
+        if (
+            not replaced and (costs <= 0).any()
+        ):  # a second measurement at the last position must cost something, too
             free = points[int(np.argwhere(costs <= 0)[0][0])]
             condition = " (without travel)" if position is None else ""
             raise InvalidArgumentError(
-                f"every measurement must cost more than 0, but {format_point(self.domain.named(free))} costs "
+                "every measurement must cost more than 0, but "
+                f"{format_point(self.domain.named(free))} costs "
                 f"{costs.min():g}{condition}; give cost a positive base"
             )
         return costs
@@ -457,7 +523,9 @@ class ActionSpace:
         base: Any = self._cost.base if isinstance(self._cost, Cost) else self._cost
         if isinstance(base, CoordinateFunction):
             return check_nonnegative_array(base(points), "cost", count=len(points))
-        return check_nonnegative_array(self._on_domain(base, "cost", index), "cost", count=len(points))
+        return check_nonnegative_array(
+            self._on_domain(base, "cost", index), "cost", count=len(points)
+        )
 
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
         """Return a number as it is, and a column or array over the domain at the rows `index`."""
@@ -468,7 +536,8 @@ class ActionSpace:
             return array
         if array.shape != (len(self.domain),):
             raise InvalidArgumentError(
-                f"{name} as an array must have one value per point of the domain, shape ({len(self.domain)},), "
+                f"{name} as an array must have one value per point of the domain, shape "
+                f"({len(self.domain)},), "
                 f"got shape {array.shape}; give as many values as there are points"
             )
         return array if index is None else array[index]
@@ -477,5 +546,7 @@ class ActionSpace:
 def _coordinates(position: Array | str | None) -> Array | None:
     """Return a position as a cost function takes it; `ActionSpace.position` refuses names there."""
     if isinstance(position, str):
-        raise InvalidArgumentError(f"a cost function needs coordinates, got the place {position!r}; give them")
+        raise InvalidArgumentError(
+            f"a cost function needs coordinates, got the place {position!r}; give them"
+        )
     return position

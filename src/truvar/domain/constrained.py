@@ -48,7 +48,9 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
     """
     kept: list[Constraint] = []
     mask = np.ones(len(domain), bool)
-    everywhere = True  # whether the constraints say something about points that are not of the domain
+    everywhere = (
+        True  # whether the constraints say something about points that are not of the domain
+    )
     for given in as_list(constraints):
         rows = _given_rows(domain, given)
         if rows is None:
@@ -63,22 +65,35 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
         return domain
     if not mask.any():
         raise InvalidDomainError(
-            f"no point of the domain satisfies the constraints, got {len(domain)} points; loosen a constraint"
+            f"no point of the domain satisfies the constraints, got {len(domain)} points; loosen a "
+            "constraint"
         )
     source = None if domain.frame is None else domain.frame[mask].reset_index(drop=True)
     points = domain.points[mask]
     on_grid = domain.axes is not None and everywhere
-    bounds = domain.bounds if on_grid else np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+    bounds = (
+        domain.bounds if on_grid else np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+    )
     own = tuple(kept) if on_grid else ()
     labels = None if domain.labels is None else domain.labels.take(np.flatnonzero(mask))
-    return replace(domain, points=points, bounds=bounds, axes=None, source=source, constraints=own, labels=labels)
+    return replace(
+        domain,
+        points=points,
+        bounds=bounds,
+        axes=None,
+        source=source,
+        constraints=own,
+        labels=labels,
+    )
 
 
 def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, points: Array) -> Mask:
     """Return which points (q, d) satisfy a comparison of a column with values of its own; `text` holds it."""
     name = comparison.column
     if name not in domain.columns:
-        raise InvalidDomainError(f"the constraint {text!r} has an {unknown_name('column', name, domain.columns)}")
+        raise InvalidDomainError(
+            f"the constraint {text!r} has an {unknown_name('column', name, domain.columns)}"
+        )
     k = domain.columns.index(name)
     parameter = domain.parameters[k]
 
@@ -87,7 +102,9 @@ def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, poi
             return check_finite(value, f"the value of {name!r} in the constraint {text!r}")
         return parameter.encode(value, name)
 
-    return values_satisfied(comparison, text, encode, points[:, k], ordered=not parameter.categorical)
+    return values_satisfied(
+        comparison, text, encode, points[:, k], ordered=not parameter.categorical
+    )
 
 
 def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:
@@ -109,7 +126,8 @@ def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:
         mask = np.asarray(given)
         if mask.shape != (n_given,) or not is_truth(mask):
             raise InvalidDomainError(
-                f"a mask must hold one True or False per row of the table, shape ({n_given},), got shape {mask.shape} "
+                f"a mask must hold one True or False per row of the table, shape ({n_given},), got "
+                f"shape {mask.shape} "
                 f"of {mask.dtype}; give one"
             )
         kept.append(mask[rows])
@@ -118,7 +136,12 @@ def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:
 
 def _is_mask(given: Any) -> bool:
     """Return whether a constraint is an array over the points."""
-    return hasattr(given, "dtype") and not isinstance(given, str) and not callable(given) and not is_geometry(given)
+    return (
+        hasattr(given, "dtype")
+        and not isinstance(given, str)
+        and not callable(given)
+        and not is_geometry(given)
+    )
 
 
 def _given_rows(domain: Domain, given: Any) -> Mask | None:
@@ -127,7 +150,8 @@ def _given_rows(domain: Domain, given: Any) -> Mask | None:
         values = np.asarray(domain.frame[given])
         if not is_truth(values):
             raise InvalidDomainError(
-                f"the column {given!r} as a constraint must hold True and False, or 1 and 0, got {values.dtype} with "
+                f"the column {given!r} as a constraint must hold True and False, or 1 and 0, got "
+                f"{values.dtype} with "
                 f"{values[0]!r}; write an inequality such as '{given} <= 1' if it is a number"
             )
         return values.astype(bool)
@@ -136,7 +160,8 @@ def _given_rows(domain: Domain, given: Any) -> Mask | None:
     values = np.asarray(given)
     if values.shape != (len(domain),) or not is_truth(values):
         raise InvalidDomainError(
-            f"a mask must hold one True or False per point, shape ({len(domain)},), got shape {values.shape} of "
+            f"a mask must hold one True or False per point, shape ({len(domain)},), got shape "
+            f"{values.shape} of "
             f"{values.dtype}; give one"
         )
     return values.astype(bool)
@@ -151,18 +176,21 @@ def constrain_box(make: Callable[[int], Domain], representers: int, constraints:
         constraints: Constraints as a user gives them.
 
     Raises:
-        InvalidDomainError: If a constraint cannot be used in a box, or hardly any point satisfies all of them.
+        InvalidDomainError: If a constraint cannot be used in a box, or hardly any point satisfies
+            all of them.
     """
     own: list[Constraint] = []
     for given in as_list(constraints):
         if hasattr(given, "dtype") and not callable(given):
             raise InvalidDomainError(
-                "a mask belongs to a finite domain, got one for a box; give an inequality, a polygon or a function"
+                "a mask belongs to a finite domain, got one for a box; give an inequality, a "
+                "polygon or a function"
             )
         constraint = as_constraint(given)
         if isinstance(constraint, LinearConstraint) and constraint.has_equality:
             raise InvalidDomainError(
-                f"an equation leaves no room in a box, got {constraint.text!r}; leave out the column that follows from "
+                f"an equation leaves no room in a box, got {constraint.text!r}; leave out the "
+                "column that follows from "
                 "the others, or use Domain.mixture for fractions that sum to one"
             )
         own.append(constraint)
@@ -178,10 +206,13 @@ def constrain_box(make: Callable[[int], Domain], representers: int, constraints:
         if n_allowed >= 0.9 * representers or count >= MAX_TRIED:
             break
         needed = count * representers / max(n_allowed, 1)
-        count = min(MAX_TRIED, max(2 * count, round(needed)) if n_allowed < 10 else round(1.05 * needed))
+        count = min(
+            MAX_TRIED, max(2 * count, round(needed)) if n_allowed < 10 else round(1.05 * needed)
+        )
     if n_allowed < 2:
         raise InvalidDomainError(
-            f"hardly any point of the box satisfies the constraints, got {n_allowed} of {len(box)} that were tried; "
+            f"hardly any point of the box satisfies the constraints, got {n_allowed} of {len(box)} "
+            "that were tried; "
             "loosen a constraint or narrow the intervals"
         )
     points = box.points[allowed]
@@ -190,7 +221,9 @@ def constrain_box(make: Callable[[int], Domain], representers: int, constraints:
     return replace(box, points=points, axes=None, constraints=tuple(own))
 
 
-def simplex_lattice(names: tuple[str, ...], bounds: Array, parts: int) -> tuple[Array, LinearConstraint]:
+def simplex_lattice(
+    names: tuple[str, ...], bounds: Array, parts: int
+) -> tuple[Array, LinearConstraint]:
     """Return all mixtures of some components in steps of 1/parts, and the equation that they satisfy.
 
     Args:
@@ -202,20 +235,24 @@ def simplex_lattice(names: tuple[str, ...], bounds: Array, parts: int) -> tuple[
         The points (n, d), in ascending order, and the equation.
 
     Raises:
-        InvalidDomainError: If there are fewer than two components, an interval is not within 0 to 1, there would be too
-            many points, or none.
+        InvalidDomainError: If there are fewer than two components, an interval is not within 0 to
+            1, there would be too many points, or none.
     """
     d = len(names)
     if d < 2:
-        raise InvalidDomainError(f"a mixture needs at least two components, got {d}; name them: a=(0, 1), b=(0, 1)")
+        raise InvalidDomainError(
+            f"a mixture needs at least two components, got {d}; name them: a=(0, 1), b=(0, 1)"
+        )
     if bounds.min() < 0 or bounds.max() > 1:
         raise InvalidDomainError(
-            f"fractions of a mixture lie between 0 and 1, got {bounds.min():g} to {bounds.max():g}; give shares of one"
+            f"fractions of a mixture lie between 0 and 1, got {bounds.min():g} to "
+            f"{bounds.max():g}; give shares of one"
         )
     count = comb(parts + d - 1, d - 1)
     if count > MAX_MIXTURES:
         raise InvalidDomainError(
-            f"a mixture may have at most {MAX_MIXTURES} points, but {d} components in {parts} parts have {count}; give "
+            f"a mixture may have at most {MAX_MIXTURES} points, but {d} components in {parts} "
+            f"parts have {count}; give "
             "fewer parts"
         )
     bars = np.array(list(combinations(range(parts + d - 1), d - 1)), dtype=int)
@@ -224,7 +261,8 @@ def simplex_lattice(names: tuple[str, ...], bounds: Array, parts: int) -> tuple[
     inside = ((points >= bounds[:, 0] - ROUNDING) & (points <= bounds[:, 1] + ROUNDING)).all(axis=1)
     if not inside.any():
         raise InvalidDomainError(
-            f"no mixture in steps of 1/{parts} satisfies the intervals; give more parts or wider intervals"
+            f"no mixture in steps of 1/{parts} satisfies the intervals; give more parts or wider "
+            "intervals"
         )
     equation = LinearConstraint(" + ".join(f"`{name}`" for name in names) + " == 1")
     return points[inside], equation

@@ -7,8 +7,9 @@
 | a function of points (q, d) that returns (q,) Booleans | `FunctionConstraint`, which cannot be stored |
 | the name of a column, or a Boolean mask | a choice of rows, on finite domains only |
 
-A constraint belongs to the domain, since it says what D is: no statement is made about a point that cannot exist, it is
-no candidate, and it is never recommended. What turns out to be impossible later is for `Study.exclude`.
+A constraint belongs to the domain, since it says what D is: no statement is made about a point that
+cannot exist, it is no candidate, and it is never recommended. What turns out to be impossible later
+is for `Study.exclude`.
 """
 
 from __future__ import annotations
@@ -27,25 +28,33 @@ from truvar.exceptions import InvalidDomainError
 from truvar.messages import unknown_name
 from truvar.validation import check_finite
 
-TOLERANCE = 1e-9  # share of the terms of an inequality by which a point may miss it: grids are rounded
-MARGIN = 1e-12  # the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
+TOLERANCE = (
+    1e-9  # share of the terms of an inequality by which a point may miss it: grids are rounded
+)
+# the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
+MARGIN = 1e-12
 QUOTED = re.compile(r"`([^`]+)`")
 PLACEHOLDER = "quoted_column_{}_"
 MAX_NESTING = 100  # signs and brackets within each other in a condition
-MAX_TERMS = 1000  # of a condition; Python's parser reads a sum with this many however deep its caller is
+MAX_TERMS = (
+    1000  # of a condition; Python's parser reads a sum with this many however deep its caller is
+)
 MAX_VERTICES = 20_000  # of a polygon
 
 
 class Constraint(Protocol):
     """A condition on points."""
 
-    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+    def satisfied(
+        self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+    ) -> Mask:
         """Return which points satisfy the condition.
 
         Args:
             points: Coordinates. (q, d)
             columns: Names of the coordinates.
-            tolerance: Share of the terms of an inequality by which it may be missed; negative: a margin.
+            tolerance: Share of the terms of an inequality by which it may be missed; negative: a
+                margin.
         """
         ...
 
@@ -53,7 +62,8 @@ class Constraint(Protocol):
 ConstraintLike: TypeAlias = "str | Constraint | Callable[[Array], Any] | Any"
 
 
-# -- inequalities ------------------------------------------------------------------------------------------------------
+# -- inequalities
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -90,12 +100,13 @@ class ValueComparison:
 class LinearConstraint:
     """Linear inequalities between columns, such as "x + 2 y <= 1" written `x + 2 * y <= 1`, and values of a column.
 
-    A name that is not a word of letters, digits and underscores is put between backticks: `` `depth m` < 3 ``.
+    A name that is not a word of letters, digits and underscores is put between backticks: `` `depth
+    m` < 3 ``.
 
     Attributes:
-        text: The inequalities; several are joined with "and" or as a chain, such as "0.2 <= x + y <= 1". A column of
-            text, dates or truth values is compared with its values: "solver != 'saga'", "solver in ('lbfgs', 'sag')",
-            "day >= '2026-05-01'".
+        text: The inequalities; several are joined with "and" or as a chain, such as "0.2 <= x + y
+            <= 1". A column of text, dates or truth values is compared with its values: "solver !=
+            'saga'", "solver in ('lbfgs', 'sag')", "day >= '2026-05-01'".
 
     Raises:
         InvalidDomainError: If the text is not a linear inequality.
@@ -128,7 +139,9 @@ class LinearConstraint:
         """Whether one of them is an equation."""
         return any(comparison.operator == "==" for comparison in self.comparisons)
 
-    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+    def satisfied(
+        self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+    ) -> Mask:
         """Return which points satisfy all inequalities (see `Constraint.satisfied`)."""
         result = np.ones(len(points), bool)
         for comparison in self.comparisons:
@@ -158,7 +171,8 @@ def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
     for part in parts:
         if not isinstance(part, ast.Compare):
             raise InvalidDomainError(
-                f"a constraint must compare two sides with <=, <, >=, > or ==, got {text!r}; write for example "
+                f"a constraint must compare two sides with <=, <, >=, > or ==, got {text!r}; write "
+                "for example "
                 "'x + y <= 1', and join several with 'and'"
             )
         sides = [part.left, *part.comparators]
@@ -175,7 +189,9 @@ def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
 def _syntax_tree(text: Any) -> tuple[ast.expr, dict[str, str]]:
     """Return the syntax tree of a condition, and the names of columns that it has placeholders for."""
     if not isinstance(text, str):
-        raise InvalidDomainError(f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one")
+        raise InvalidDomainError(
+            f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one"
+        )
     names: dict[str, str] = {}
 
     def replace(match: re.Match[str]) -> str:
@@ -187,7 +203,8 @@ def _syntax_tree(text: Any) -> tuple[ast.expr, dict[str, str]]:
         tree = ast.parse(QUOTED.sub(replace, text).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InvalidDomainError(
-            f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write it like that, with "
+            f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write "
+            "it like that, with "
             "backticks around names that are not plain words"
         ) from None
     return tree, names
@@ -199,20 +216,23 @@ def check_size(constraint: Constraint) -> None:
     Only what users give is checked: a stored constraint was accepted by the release that stored it.
 
     Raises:
-        InvalidDomainError: If a condition is nested too deeply or has too many terms, or a polygon too many vertices.
+        InvalidDomainError: If a condition is nested too deeply or has too many terms, or a polygon
+            too many vertices.
     """
     if isinstance(constraint, PolygonConstraint):
         count = sum(map(len, constraint.rings))
         if count > MAX_VERTICES:
             raise InvalidDomainError(
-                f"a polygon may have at most {MAX_VERTICES} vertices, got {count}; simplify it, with shapely for "
+                f"a polygon may have at most {MAX_VERTICES} vertices, got {count}; simplify it, "
+                "with shapely for "
                 "example by polygon.simplify(tolerance)"
             )
     if isinstance(constraint, LinearConstraint):
         depth, terms = _size(_syntax_tree(constraint.text)[0])
         if depth > MAX_NESTING or terms > MAX_TERMS:
             raise InvalidDomainError(
-                f"a constraint may have at most {MAX_TERMS} terms and {MAX_NESTING} signs and brackets within each "
+                f"a constraint may have at most {MAX_TERMS} terms and {MAX_NESTING} signs and "
+                "brackets within each "
                 f"other, got {terms} and {depth}; write several shorter ones"
             )
 
@@ -233,9 +253,12 @@ def _size(tree: ast.expr) -> tuple[int, int]:
     return depth, terms
 
 
-# -- values of a column ------------------------------------------------------------------------------------------------
+# -- values of a column
+# ------------------------------------------------------------------------------------------------
 
-VALUE_OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {  # as written, and with the sides exchanged
+VALUE_OPERATORS: dict[
+    type[ast.cmpop], tuple[str, str]
+] = {  # as written, and with the sides exchanged
     ast.Eq: ("in", "in"),
     ast.NotEq: ("not in", "not in"),
     ast.Lt: ("<", ">"),
@@ -253,7 +276,8 @@ def _value_comparison(
         listed = [_value(each) for each in getattr(right, "elts", [])]
         if not isinstance(left, ast.Name) or not listed or None in listed:
             raise InvalidDomainError(
-                f"'in' takes a column and a list of its values, such as \"solver in ('lbfgs', 'sag')\", got {text!r}; "
+                "'in' takes a column and a list of its values, such as \"solver in ('lbfgs', "
+                f"'sag')\", got {text!r}; "
                 "write it like that"
             )
         word = "in" if isinstance(operator, ast.In) else "not in"
@@ -269,10 +293,13 @@ def _value_comparison(
         return None
     if not isinstance(column, ast.Name):
         raise InvalidDomainError(
-            f"a value such as {value!r} is compared with a column, such as \"solver != 'saga'\", got {text!r}; write "
+            f"a value such as {value!r} is compared with a column, such as \"solver != 'saga'\", "
+            f"got {text!r}; write "
             "it like that"
         )
-    return ValueComparison(names.get(column.id, column.id), VALUE_OPERATORS[type(operator)][exchanged], (value,))
+    return ValueComparison(
+        names.get(column.id, column.id), VALUE_OPERATORS[type(operator)][exchanged], (value,)
+    )
 
 
 def _value(node: ast.expr) -> Any:
@@ -291,7 +318,11 @@ def _value(node: ast.expr) -> Any:
 
 
 def values_satisfied(
-    comparison: ValueComparison, text: str, encode: Callable[[Any], float], coordinates: Array, ordered: bool
+    comparison: ValueComparison,
+    text: str,
+    encode: Callable[[Any], float],
+    coordinates: Array,
+    ordered: bool,
 ) -> Mask:
     """Return which points satisfy a comparison with values of a column.
 
@@ -312,13 +343,16 @@ def values_satisfied(
         return np.asarray(equal if comparison.operator == "in" else ~equal)
     if not ordered:
         raise InvalidDomainError(
-            f"the constraint {text!r} compares by size, but the values of {comparison.column!r} have no order; compare "
+            f"the constraint {text!r} compares by size, but the values of {comparison.column!r} "
+            "have no order; compare "
             "with ==, != or in"
         )
     difference = coordinates - codes[0]
     if comparison.operator in ("<", "<="):
         difference = -difference
-    return np.asarray(difference >= -slack[0] if comparison.operator.endswith("=") else difference > slack[0])
+    return np.asarray(
+        difference >= -slack[0] if comparison.operator.endswith("=") else difference > slack[0]
+    )
 
 
 Linear: TypeAlias = tuple[dict[str, float], float]
@@ -328,7 +362,9 @@ def _comparison(operator: ast.cmpop, left: Linear, right: Linear, text: str) -> 
     """Return left - right compared with 0, or right - left where the sign is > or >=."""
     symbols = {ast.LtE: "<=", ast.Lt: "<", ast.Eq: "==", ast.GtE: "<=", ast.Gt: "<"}
     if type(operator) not in symbols:
-        raise InvalidDomainError(f"a constraint must compare with <=, <, >=, > or ==, got {text!r}; use one of them")
+        raise InvalidDomainError(
+            f"a constraint must compare with <=, <, >=, > or ==, got {text!r}; use one of them"
+        )
     if isinstance(operator, (ast.GtE, ast.Gt)):
         left, right = right, left
     coefficients, constant = _combine(left, right, -1.0)
@@ -351,7 +387,9 @@ def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
 
     The tree is not followed by recursion, which would depend on how deep the caller is.
     """
-    order: list[ast.expr] = []  # every operation before its operands, of which the right one comes first
+    order: list[
+        ast.expr
+    ] = []  # every operation before its operands, of which the right one comes first
     pending = [node]
     while pending:
         each = pending.pop()
@@ -363,7 +401,9 @@ def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
     results: list[Linear] = []
     for each in reversed(order):
         match each:
-            case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
+            case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(
+                value, bool
+            ):
                 results.append(({}, check_finite(value, f"a number of the constraint {text!r}")))
             case ast.Name(id=name):
                 results.append(({names.get(name, name): 1.0}, 0.0))
@@ -373,13 +413,16 @@ def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
                 pass
             case ast.BinOp(op=ast.Add() | ast.Sub() as operator):
                 right = results.pop()
-                results.append(_combine(results.pop(), right, 1.0 if isinstance(operator, ast.Add) else -1.0))
+                results.append(
+                    _combine(results.pop(), right, 1.0 if isinstance(operator, ast.Add) else -1.0)
+                )
             case ast.BinOp(op=ast.Mult() | ast.Div() as operator):
                 right = results.pop()
                 results.append(_scaled(results.pop(), right, operator, text))
             case _:
                 raise InvalidDomainError(
-                    f"a constraint must be a linear inequality of columns, got {text!r}; for another condition give a "
+                    f"a constraint must be a linear inequality of columns, got {text!r}; for "
+                    "another condition give a "
                     "function of the points"
                 )
     return results.pop()
@@ -391,7 +434,8 @@ def _scaled(left: Linear, right: Linear, operator: ast.operator, text: str) -> L
         left, right = right, left
     if right[0]:
         raise InvalidDomainError(
-            f"a constraint must be linear, but {text!r} multiplies or divides by a column; give a function of the "
+            f"a constraint must be linear, but {text!r} multiplies or divides by a column; give a "
+            "function of the "
             "points instead"
         )
     if isinstance(operator, ast.Div) and right[1] == 0:
@@ -400,7 +444,8 @@ def _scaled(left: Linear, right: Linear, operator: ast.operator, text: str) -> L
     return _combine(({}, 0.0), left, factor)
 
 
-# -- polygons and functions --------------------------------------------------------------------------------------------
+# -- polygons and functions
+# --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -412,7 +457,8 @@ class PolygonConstraint:
         columns: Names of the two coordinates; default: the first two of the domain.
 
     Raises:
-        InvalidDomainError: If a ring has fewer than three vertices, or a coordinate is not a finite number.
+        InvalidDomainError: If a ring has fewer than three vertices, or a coordinate is not a finite
+            number.
 
     Example:
         >>> PolygonConstraint([[(0, 0), (4, 0), (4, 3)]], columns=("x", "y"))
@@ -428,28 +474,38 @@ class PolygonConstraint:
                 vertices = tuple((float(x), float(y)) for x, y in ring)
             except (TypeError, ValueError):
                 raise InvalidDomainError(
-                    f"a ring of a polygon must be a list of vertices (x, y), got {ring!r}; give one such as "
+                    f"a ring of a polygon must be a list of vertices (x, y), got {ring!r}; give "
+                    "one such as "
                     "[(0, 0), (1, 0), (1, 1)]"
                 ) from None
             if len(vertices) < 3 or not np.isfinite(vertices).all():
                 raise InvalidDomainError(
-                    f"a ring of a polygon needs at least three vertices of finite numbers, got {ring!r}; give them"
+                    "a ring of a polygon needs at least three vertices of finite numbers, got "
+                    f"{ring!r}; give them"
                 )
             rings.append(vertices)
         if not rings:
-            raise InvalidDomainError("a polygon needs at least one ring of vertices, got none; give one")
+            raise InvalidDomainError(
+                "a polygon needs at least one ring of vertices, got none; give one"
+            )
         object.__setattr__(self, "rings", tuple(rings))
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
-    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+    def satisfied(
+        self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+    ) -> Mask:
         """Return which points lie inside (see `Constraint.satisfied`): an odd number of edges is to their right."""
         own = tuple(columns[:2]) if self.columns is None else self.columns
         for name in own:
             if name not in columns:
-                raise InvalidDomainError(f"the polygon has an {unknown_name('column', name, columns)}")
+                raise InvalidDomainError(
+                    f"the polygon has an {unknown_name('column', name, columns)}"
+                )
         if len(own) != 2:
-            raise InvalidDomainError(f"a polygon needs two columns, got {', '.join(own)}; give columns=(x, y)")
+            raise InvalidDomainError(
+                f"a polygon needs two columns, got {', '.join(own)}; give columns=(x, y)"
+            )
         x, y = (points[:, list(columns).index(name)] for name in own)
         order = np.argsort(y, kind="stable")
         x = x[order]
@@ -458,7 +514,8 @@ class PolygonConstraint:
         for ring in self.rings:
             vertices = np.asarray(ring, dtype=float)
             ends = np.roll(vertices, -1, axis=0)
-            # An edge matters to the points whose y lies between its ends: a slice of the points in the order of y.
+            # An edge matters to the points whose y lies between its ends: a slice of the points in
+            # the order of y.
             first = np.searchsorted(y, np.minimum(vertices[:, 1], ends[:, 1]))
             last = np.searchsorted(y, np.maximum(vertices[:, 1], ends[:, 1]))
             for k in np.flatnonzero(first < last).tolist():
@@ -481,7 +538,9 @@ class FunctionConstraint:
 
     function: Callable[[Array], Any] = field(repr=False)
 
-    def satisfied(self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE) -> Mask:
+    def satisfied(
+        self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+    ) -> Mask:
         """Return what the function says (see `Constraint.satisfied`).
 
         Raises:
@@ -490,8 +549,10 @@ class FunctionConstraint:
         answer = np.asarray(self.function(np.array(points)))
         if answer.shape != (len(points),) or not is_truth(answer):
             raise InvalidDomainError(
-                f"a constraint must return one True or False per point, shape ({len(points)},), got shape "
-                f"{answer.shape} of {answer.dtype}; give a function of points (q, {len(columns)}), with operators such "
+                f"a constraint must return one True or False per point, shape ({len(points)},), "
+                "got shape "
+                f"{answer.shape} of {answer.dtype}; give a function of points (q, {len(columns)}), "
+                "with operators such "
                 "as & instead of 'and'"
             )
         return answer.astype(bool)
@@ -523,7 +584,8 @@ def polygon_of(geometry: Any) -> PolygonConstraint:
     for part in parts:
         if getattr(part, "geom_type", None) != "Polygon":
             raise InvalidDomainError(
-                f"a constraint must be a polygon, got a {getattr(part, 'geom_type', type(part).__name__)}; give the "
+                "a constraint must be a polygon, got a "
+                f"{getattr(part, 'geom_type', type(part).__name__)}; give the "
                 "area that is possible"
             )
         rings += [[(x, y) for x, y, *_ in ring.coords] for ring in (part.exterior, *part.interiors)]
@@ -547,7 +609,8 @@ def as_constraint(value: Any) -> Constraint:
         constraint = FunctionConstraint(value)
     else:
         raise InvalidDomainError(
-            "a constraint must be a text such as 'x + y <= 1', a function of the points, a polygon, a Boolean column "
+            "a constraint must be a text such as 'x + y <= 1', a function of the points, a "
+            "polygon, a Boolean column "
             f"or a mask, got {value!r}; give one of them"
         )
     check_size(constraint)
@@ -566,7 +629,10 @@ def as_list(constraints: Any) -> list[Any]:
 
 
 def all_satisfied(
-    constraints: Sequence[Constraint], points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
+    constraints: Sequence[Constraint],
+    points: Array,
+    columns: Sequence[str],
+    tolerance: float = TOLERANCE,
 ) -> Mask:
     """Return which points satisfy all constraints."""
     result = np.ones(len(points), bool)
@@ -589,7 +655,9 @@ def describe_constraint(constraint: Constraint) -> str:
     return "as a function says"
 
 
-def region_text(intervals: Mapping[str, tuple[Any, Any]], values: Mapping[str, Sequence[Any]] | None = None) -> str:
+def region_text(
+    intervals: Mapping[str, tuple[Any, Any]], values: Mapping[str, Sequence[Any]] | None = None
+) -> str:
     """Return a region as the text of a constraint.
 
     Args:

@@ -24,7 +24,9 @@ from truvar.validation import (
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
 
-NEGATIVE_EIGENVALUE = -1e-10  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
+NEGATIVE_EIGENVALUE = (
+    -1e-10
+)  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,13 @@ class NoiseLevels:
     """Precisions to choose from at every point.
 
     Attributes:
-        variance: Noise variance of each level: a number; or where it varies by place, the name of a column of the
-            domain, an array with a value per point, or a function of the points.
+        variance: Noise variance of each level: a number; or where it varies by place, the name of a
+            column of the domain, an array with a value per point, or a function of the points.
         cost: Cost that each level adds to that of the point.
 
     Raises:
-        InvalidArgumentError: If the lists differ in length, are empty, or contain a negative number.
+        InvalidArgumentError: If the lists differ in length, are empty, or contain a negative
+            number.
 
     Example:
         >>> NoiseLevels(variance=[1e-6, 1e-3, 0.05], cost=[15, 10, 2])
@@ -51,7 +54,8 @@ class NoiseLevels:
         lists = [isinstance(each, (list, tuple, np.ndarray)) for each in vars(self).values()]
         if not all(lists) or len(self.variance) != len(self.cost) or len(self.variance) == 0:
             raise InvalidArgumentError(
-                f"noise levels need as many costs as variances, at least one, got variances {self.variance!r} and "
+                "noise levels need as many costs as variances, at least one, got variances "
+                f"{self.variance!r} and "
                 f"costs {self.cost!r}; give two lists of the same length"
             )
         for k, (variance, cost) in enumerate(zip(self.variance, self.cost, strict=True)):
@@ -68,7 +72,8 @@ class NoiseLevels:
     def varies(self) -> bool:
         """Whether a variance varies by place."""
         return any(
-            isinstance(variance, str) or callable(variance) or np.ndim(variance) > 0 for variance in self.variance
+            isinstance(variance, str) or callable(variance) or np.ndim(variance) > 0
+            for variance in self.variance
         )
 
 
@@ -78,16 +83,18 @@ class Cost:
 
     Attributes:
         base: A number, or the name of a column of the domain.
-        travel: Cost of the way from the last position: rates per unit of distance by column, which are added up;
-            `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such parts, whose costs are added. A
-            rate may differ by direction: `{"depth_m": {"increasing": 0.5, "decreasing": 0.1}}`. Without `start`, the
-            first measurement pays no travel.
+        travel: Cost of the way from the last position: rates per unit of distance by column, which
+            are added up; `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such
+            parts, whose costs are added. A rate may differ by direction: `{"depth_m":
+            {"increasing": 0.5, "decreasing": 0.1}}`. Without `start`, the first measurement pays no
+            travel.
         magnitude: Rate per unit of the absolute coordinate, by column.
         setup: Cost that is added where a column changes, by column: "hard to change" factors.
-        start: Position before the first measurement, which then pays its way and set-up too: all coordinates by
-            column, not necessarily a point of the domain; or the name of a place of the network or matrix.
-        returns: Whether the way back to the start must be possible within the budget. What does not allow it is not
-            suggested.
+        start: Position before the first measurement, which then pays its way and set-up too: all
+            coordinates by column, not necessarily a point of the domain; or the name of a place of
+            the network or matrix.
+        returns: Whether the way back to the start must be possible within the budget. What does not
+            allow it is not suggested.
 
     Raises:
         InvalidArgumentError: If a rate is negative or not a number, or `returns` lacks travel.
@@ -111,23 +118,29 @@ class Cost:
             rates = getattr(self, kind)
             if not isinstance(rates, Mapping):
                 raise InvalidArgumentError(
-                    f"{kind} must be a dict of rates by column, got {rates!r}; give one such as {{'x': 0.25}}"
+                    f"{kind} must be a dict of rates by column, got {rates!r}; give one such as "
+                    f"{{'x': 0.25}}"
                 )
             for name, rate in rates.items():
                 check_nonnegative(rate, f"the {kind} rate of {name!r}")
         if self.start is not None and not isinstance(self.start, (Mapping, str)):
             raise InvalidArgumentError(
-                f"the start of a cost must be a point such as {{'x': 0}} or the name of a place, got {self.start!r}; "
+                f"the start of a cost must be a point such as {{'x': 0}} or the name of a place, "
+                f"got {self.start!r}; "
                 "give one of them"
             )
         check_boolean(self.returns, "returns")
         if self.returns and not self.has_travel:
-            raise InvalidArgumentError("returns needs a cost of travel, got none; give travel=..., or leave it out")
+            raise InvalidArgumentError(
+                "returns needs a cost of travel, got none; give travel=..., or leave it out"
+            )
 
     @property
     def has_travel(self) -> bool:
         """Whether a way costs something."""
-        return any(not isinstance(part, Mapping) or _positive(part) for part in travel_parts(self.travel))
+        return any(
+            not isinstance(part, Mapping) or _positive(part) for part in travel_parts(self.travel)
+        )
 
     @property
     def depends_on_position(self) -> bool:
@@ -147,14 +160,14 @@ class Tasks:
     The covariance between quantity i at x and quantity j at x' is `covariance[i][j]` k(x, x').
 
     Attributes:
-        covariance: Symmetric, positive semi-definite matrix between the tasks; None: learned from the measurements,
-            with a unit and a constant mean of its own for every task.
+        covariance: Symmetric, positive semi-definite matrix between the tasks; None: learned from
+            the measurements, with a unit and a constant mean of its own for every task.
         names: Name of each task, the target first.
-        noise: Noise variance of each task, or with noise levels one per level for each task; None: that of the study,
-            and one that is learned is learned for each task.
+        noise: Noise variance of each task, or with noise levels one per level for each task; None:
+            that of the study, and one that is learned is learned for each task.
         cost: Cost of each task instead of the base cost of the study; None: that of the study.
-        mean: Prior mean of each task; None: that of the study, but of the target alone if the covariance is learned:
-            then the means of the others are learned, too.
+        mean: Prior mean of each task; None: that of the study, but of the target alone if the
+            covariance is learned: then the means of the others are learned, too.
 
     Raises:
         InvalidModelError: If the names, the covariance or the numbers per task are invalid.
@@ -172,7 +185,11 @@ class Tasks:
     mean: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.names, str) or len(self.names) < 2 or len(set(self.names)) != len(self.names):
+        if (
+            isinstance(self.names, str)
+            or len(self.names) < 2
+            or len(set(self.names)) != len(self.names)
+        ):
             raise InvalidModelError(
                 f"tasks need a list of at least two different names, got {self.names!r}; "
                 "give one such as ['target', 'proxy'], the target first"
@@ -187,7 +204,8 @@ class Tasks:
                 continue
             if np.shape(values) != (len(self.names),):
                 raise InvalidModelError(
-                    f"tasks need one {kind} per task, got {values!r}; give {len(self.names)} numbers"
+                    f"tasks need one {kind} per task, got {values!r}; give {len(self.names)} "
+                    "numbers"
                 )
             check = {"noise": check_nonnegative, "cost": check_cost, "mean": check_finite}[kind]
             for name, value in zip(self.names, values, strict=True):
@@ -211,23 +229,31 @@ class Tasks:
             return own
         if n_levels == 1:
             raise InvalidModelError(
-                f"the noise of the tasks has {len(own)} variances for {self.names[task]!r}, but the study has no noise "
+                f"the noise of the tasks has {len(own)} variances for {self.names[task]!r}, but "
+                "the study has no noise "
                 "levels; give one number per task, or noise=NoiseLevels(...)"
             )
         raise InvalidModelError(
-            f"the study has {n_levels} noise levels, and the tasks need one variance for each of them, got "
-            f"{self.noise[task]!r} for {self.names[task]!r}; give the noise of the tasks as one list of {n_levels} "
+            f"the study has {n_levels} noise levels, and the tasks need one variance for each of "
+            "them, got "
+            f"{self.noise[task]!r} for {self.names[task]!r}; give the noise of the tasks as one "
+            f"list of {n_levels} "
             "numbers per task, or leave it out to use the variances of the levels for every task"
         )
 
     def _is_by_level(self, values: Any) -> bool:
         """Return whether the noise is given as one list per task, whose numbers are checked here."""
-        if isinstance(values, str) or len(values) != len(self.names) or not all(np.ndim(row) == 1 for row in values):
+        if (
+            isinstance(values, str)
+            or len(values) != len(self.names)
+            or not all(np.ndim(row) == 1 for row in values)
+        ):
             return False
         for name, row in zip(self.names, values, strict=True):
             if len(row) != len(values[0]) or len(row) == 0:
                 raise InvalidModelError(
-                    f"tasks need as many noise variances as there are noise levels for each task, got {values!r}; give "
+                    "tasks need as many noise variances as there are noise levels for each task, "
+                    f"got {values!r}; give "
                     "lists of the same length"
                 )
             for level, value in enumerate(row):
@@ -242,13 +268,15 @@ class Tasks:
             matrix = np.empty(0)
         if matrix.shape != (count, count) or not np.isfinite(matrix).all():
             raise InvalidModelError(
-                f"{count} tasks need a covariance of {count} x {count} finite numbers, got {self.covariance!r}; "
+                f"{count} tasks need a covariance of {count} x {count} finite numbers, got "
+                f"{self.covariance!r}; "
                 "give one row per task"
             )
         smallest = np.linalg.eigvalsh(matrix)[0]
         if not np.allclose(matrix, matrix.T) or smallest < NEGATIVE_EIGENVALUE * np.trace(matrix):
             raise InvalidModelError(
                 f"the covariance between tasks must be symmetric and positive semi-definite, got "
-                f"{matrix.tolist()}, whose smallest eigenvalue is {smallest:.3g}; lower the covariances off its "
+                f"{matrix.tolist()}, whose smallest eigenvalue is {smallest:.3g}; lower the "
+                "covariances off its "
                 "diagonal"
             )

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1)
 SECONDS_PER_DAY = 86_400
 MICROSECONDS_PER_DAY = 86_400_000_000
-MAX_MICROSECOND_DAY = 2**16  # days from 1970 (1790 to 2149) within which a float resolves microseconds
+MAX_MICROSECOND_DAY = (
+    2**16
+)  # days from 1970 (1790 to 2149) within which a float resolves microseconds
 MILLISECOND = 1000  # in microseconds: the resolution of dates outside that range
 OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
 FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
@@ -39,20 +41,22 @@ DOTTED_DATE = re.compile(
 class Date(Parameter):
     """Dates, or dates with a time of day, from low to high. Values are text such as "2026-05-01".
 
-    Times are kept to the microsecond. In a column with a time zone every time has its offset from UTC, such as
-    "2026-10-25T02:30:00+02:00", so that the hour that a change of the clocks repeats occurs twice.
+    Times are kept to the microsecond. In a column with a time zone every time has its offset from
+    UTC, such as "2026-10-25T02:30:00+02:00", so that the hour that a change of the clocks repeats
+    occurs twice.
 
     Attributes:
-        low: First date: text, a `date` or a `datetime`; with an offset if the column has a time zone. Values are whole
-            days if neither end has a time of day; "2026-05-01T00:00" has one, a `datetime` at midnight has none.
+        low: First date: text, a `date` or a `datetime`; with an offset if the column has a time
+            zone. Values are whole days if neither end has a time of day; "2026-05-01T00:00" has
+            one, a `datetime` at midnight has none.
         high: Last date.
         count: Number of values if it is an axis of a grid of times.
-        timezone: Time zone in which times are shown, such as "Europe/Berlin" or "+02:00". Default: that of the ends;
-            None if they have none.
+        timezone: Time zone in which times are shown, such as "Europe/Berlin" or "+02:00". Default:
+            that of the ends; None if they have none.
 
     Raises:
-        InvalidDomainError: If the ends are in the wrong order, one of them has no offset though the other has one or a
-            time zone is given, or the time zone is unknown.
+        InvalidDomainError: If the ends are in the wrong order, one of them has no offset though the
+            other has one or a time zone is given, or the time zone is unknown.
 
     Example:
         >>> Domain.box(day=Date("2026-05-01", "2026-09-30"))
@@ -78,7 +82,9 @@ class Date(Parameter):
         check_count(self.count, "Date")
         low, high = self.bounds
         if not low <= high:
-            raise InvalidDomainError(f"Date must have low < high, got {self.low} and {self.high}; swap them")
+            raise InvalidDomainError(
+                f"Date must have low < high, got {self.low} and {self.high}; swap them"
+            )
 
     @property
     def by_day(self) -> bool:
@@ -111,7 +117,8 @@ class Date(Parameter):
     def encode_column(self, values: Iterable[Any], name: str) -> Array:
         """Return the coordinates of the values of a column: (n,).
 
-        Tables that release 0.2.0 stored may have offsets in a column whose times were taken as UTC without a time zone.
+        Tables that release 0.2.0 stored may have offsets in a column whose times were taken as UTC
+        without a time zone.
         """
         moments = [as_moment(value, f"column {name!r}") for value in values]
         if self._zone is not None:
@@ -122,7 +129,9 @@ class Date(Parameter):
     def decode(self, x: float) -> str:
         """Return the value at a coordinate."""
         day = floor(x)
-        microseconds = round((x - day) * MICROSECONDS_PER_DAY)  # the part of the day has all its digits
+        microseconds = round(
+            (x - day) * MICROSECONDS_PER_DAY
+        )  # the part of the day has all its digits
         if abs(x) >= MAX_MICROSECOND_DAY:
             microseconds = MILLISECOND * round(microseconds / MILLISECOND)
         moment = EPOCH + timedelta(days=day, microseconds=microseconds)
@@ -135,13 +144,19 @@ class Date(Parameter):
         levels = super().grid_levels(name)
         if self.n_levels is not None or len(levels) < 2:
             return levels
-        unit = SECONDS_PER_DAY if levels[1] - levels[0] >= 2 / SECONDS_PER_DAY else MICROSECONDS_PER_DAY
+        unit = (
+            SECONDS_PER_DAY
+            if levels[1] - levels[0] >= 2 / SECONDS_PER_DAY
+            else MICROSECONDS_PER_DAY
+        )
         levels[1:-1] = np.rint(levels[1:-1] * unit) / unit
         return levels
 
     def _text(self, moment: datetime) -> str:
         """Return a time as text, in the time zone of the column."""
-        return moment.isoformat() if self._zone is None else moment.astimezone(self._zone).isoformat()
+        return (
+            moment.isoformat() if self._zone is None else moment.astimezone(self._zone).isoformat()
+        )
 
     def _check_offset(self, moment: datetime, name: str) -> None:
         """Check that a time has an offset from UTC if, and only if, the column has a time zone.
@@ -153,13 +168,15 @@ class Date(Parameter):
         if self._zone is not None and moment.tzinfo is None:
             example = moment.replace(tzinfo=self._zone).isoformat()
             raise PointNotInDomainError(
-                f"{name} must have its offset from UTC, as its times are in the time zone {self.timezone}, got "
+                f"{name} must have its offset from UTC, as its times are in the time zone "
+                f"{self.timezone}, got "
                 f"{given!r}; give for example {example!r}"
             )
         if self._zone is None and moment.tzinfo is not None:
             example = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
             raise PointNotInDomainError(
-                f"{name} must have no offset from UTC, as its times have no time zone, got {given!r}; leave it out, or "
+                f"{name} must have no offset from UTC, as its times have no time zone, got "
+                f"{given!r}; leave it out, or "
                 f"give {example!r} if the times are in UTC"
             )
 
@@ -173,7 +190,9 @@ class Date(Parameter):
 
     def level_of(self, x: Array) -> NDArray[np.intp]:
         """Return the positions of the nearest levels."""
-        return np.clip(np.rint(np.asarray(x) - self.bounds[0]), 0, (self.n_levels or 1) - 1).astype(np.intp)
+        return np.clip(np.rint(np.asarray(x) - self.bounds[0]), 0, (self.n_levels or 1) - 1).astype(
+            np.intp
+        )
 
     def describe(self) -> str:
         """Return the values in words."""
@@ -209,11 +228,14 @@ def as_moment(value: Any, name: str) -> datetime:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime) or value != value:  # pandas' NaT is a datetime
-        raise PointNotInDomainError(f'{name} must be a date such as "2026-05-01", got {value!r}; give one')
+        raise PointNotInDomainError(
+            f'{name} must be a date such as "2026-05-01", got {value!r}; give one'
+        )
     if value.tzinfo is not None and not date.min.year < value.year < date.max.year:
         # In another time zone its year may be one that Python does not have.
         raise PointNotInDomainError(
-            f"{name} must be in the years {date.min.year + 1} to {date.max.year - 1}, as it has an offset from UTC, "
+            f"{name} must be in the years {date.min.year + 1} to {date.max.year - 1}, as it has an "
+            "offset from UTC, "
             f"got {value.isoformat()!r}; correct the year"
         )
     return value
@@ -240,12 +262,15 @@ def days_since_epoch(moment: datetime) -> float:
 def zone_name(moments: Sequence[datetime]) -> str | None:
     """Return the name of the time zone of some times; None if they have none.
 
-    Times of which only the offsets are known have a time zone of that offset, or UTC if their offsets differ.
+    Times of which only the offsets are known have a time zone of that offset, or UTC if their
+    offsets differ.
     """
     zones = {moment.tzinfo for moment in moments if moment.tzinfo is not None}
     if not zones:
         return None
-    names = {getattr(zone, "key", None) or getattr(zone, "zone", None) for zone in zones}  # of zoneinfo or pytz
+    names = {
+        getattr(zone, "key", None) or getattr(zone, "zone", None) for zone in zones
+    }  # of zoneinfo or pytz
     if len(names) == 1 and None not in names:
         return str(names.pop())
     offsets = {_offset_text(moment) for moment in moments if moment.tzinfo is not None}
@@ -276,6 +301,7 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (TypeError, ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         raise InvalidDomainError(
-            f"unknown time zone {name!r}; give a name such as 'Europe/Berlin', for which the package tzdata may be "
+            f"unknown time zone {name!r}; give a name such as 'Europe/Berlin', for which the "
+            "package tzdata may be "
             "needed, or an offset such as '+02:00'"
         ) from None

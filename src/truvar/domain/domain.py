@@ -42,7 +42,8 @@ from truvar.tabular.labels import RowLabels
 if TYPE_CHECKING:
     import pandas as pd
 
-CATEGORY_SPACING = 0.5  # of a column of categories: half of it is the shortest length-scale, where they are unrelated
+# of a column of categories: half of it is the shortest length-scale, where they are unrelated
+CATEGORY_SPACING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +54,21 @@ class Domain(Encoding):
         columns: Names of the coordinates.
         points: Coordinates, shape (n, d).
         bounds: Smallest and largest coordinate of each column, shape (d, 2).
-        axes: Values of each axis of a grid, the first axis slowest in `points`; None for other domains.
-        source: Table with a row per point, including columns that are not coordinates, or a function that makes it;
-            None if there is none. `frame` is the table.
+        axes: Values of each axis of a grid, the first axis slowest in `points`; None for other
+            domains.
+        source: Table with a row per point, including columns that are not coordinates, or a
+            function that makes it; None if there is none. `frame` is the table.
         continuous: Whether any point inside the bounds may be chosen.
-        parameters: Type of each column, which encodes the user's values as coordinates. Default: plain numbers, each a
-            `Range` between its bounds.
-        constraints: Conditions that a point between those of a grid, or anywhere in a box, must satisfy.
+        parameters: Type of each column, which encodes the user's values as coordinates. Default:
+            plain numbers, each a `Range` between its bounds.
+        constraints: Conditions that a point between those of a grid, or anywhere in a box, must
+            satisfy.
         labels: Labels of the rows of the user's own table; None if there are none.
         context: Columns that are given, not chosen, when a measurement is suggested.
 
     Raises:
-        InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate is not finite.
+        InvalidDomainError: If there are no columns or points, names are duplicated, or a coordinate
+            is not finite.
     """
 
     columns: tuple[str, ...]
@@ -82,12 +86,15 @@ class Domain(Encoding):
         check_columns(self.columns)
         object.__setattr__(self, "context", check_context_columns(self.context, self.columns))
         if len(self.points) == 0:
-            raise InvalidDomainError("a domain needs at least one point, got none; give it some points")
+            raise InvalidDomainError(
+                "a domain needs at least one point, got none; give it some points"
+            )
         bad = ~np.isfinite(self.points)
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise InvalidDomainError(
-                f"every coordinate must be a finite number, got {self.points[row, column]} in row {row}, column "
+                f"every coordinate must be a finite number, got {self.points[row, column]} in row "
+                f"{row}, column "
                 f"{self.columns[column]!r}; drop or fix that row"
             )
         self.points.setflags(write=False)
@@ -95,21 +102,24 @@ class Domain(Encoding):
             plain = [None] * len(self.columns)
             object.__setattr__(self, "parameters", complete_parameters(plain, self.bounds))
 
-    # -- creation --------------------------------------------------------------------------------------------------
+    # -- creation
+    # ----------------------------------------------------------------------------------------------
 
     @classmethod
     def grid(cls, /, *, constraints: Any = None, **axes: ArrayLike | Parameter) -> Domain:
         """Return the grid of all combinations of the values of its axes.
 
         Args:
-            constraints: What a point must satisfy to be one of the domain: a text such as "x + y <= 1", a function of
-                points (q, d), a polygon, a Boolean mask over the full grid, or a list of these.
-            **axes: Values of each axis, by the name of its column: a list of numbers or of texts, or a parameter such
-                as `Log(1e-6, 1e-1, count=6)`, `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`.
+            constraints: What a point must satisfy to be one of the domain: a text such as "x + y <=
+                1", a function of points (q, d), a polygon, a Boolean mask over the full grid, or a
+                list of these.
+            **axes: Values of each axis, by the name of its column: a list of numbers or of texts,
+                or a parameter such as `Log(1e-6, 1e-1, count=6)`, `Integer(1, 12)`,
+                `Categorical([...])`, `Ordinal([...])` or `Boolean()`.
 
         Raises:
-            InvalidDomainError: If an axis is empty, or has values that are not finite or occur twice; if a constraint
-                cannot be used, or no point satisfies it.
+            InvalidDomainError: If an axis is empty, or has values that are not finite or occur
+                twice; if a constraint cannot be used, or no point satisfies it.
 
         Example:
             >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3], solver=["lbfgs", "saga"])
@@ -135,26 +145,30 @@ class Domain(Encoding):
         Columns may hold numbers, text, Booleans or dates.
 
         Args:
-            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a dictionary of arrays, a
-                GeoDataFrame of points, or the path of a CSV file or an Excel workbook.
-            columns: Names of the columns that are coordinates. Default: all columns but `label`, and but the index
-                that `to_csv` wrote as a first column without a name; for a GeoDataFrame the coordinates of its points,
-                named x and y, or lon and lat if they are in degrees.
-            log: Names of the columns of numbers that have a logarithmic scale; "auto" for those that are spaced by
-                ratios rather than by differences, such as 0.01, 0.1, 1, 10.
-            constraints: What a row must satisfy to be a point of the domain: the name of a column of truth values, a
-                text such as "x + y <= 1", a function of points (q, d), a polygon, a Boolean mask over the rows of the
-                given table, including rows that are left out, or a list of these.
-            label: Name of the column whose values name the rows: `Suggestion.label`. Default: the index of the
-                DataFrame; of a file its first column, if that has no name.
-            missing: What to do with rows that lack a coordinate: refuse the table, or leave them out.
-            duplicates: What to do with rows that are the same point as an earlier one: refuse the table, or leave them
+            frame: A DataFrame of pandas, polars or another library, a pyarrow table, a dictionary
+                of arrays, a GeoDataFrame of points, or the path of a CSV file or an Excel workbook.
+            columns: Names of the columns that are coordinates. Default: all columns but `label`,
+                and but the index that `to_csv` wrote as a first column without a name; for a
+                GeoDataFrame the coordinates of its points, named x and y, or lon and lat if they
+                are in degrees.
+            log: Names of the columns of numbers that have a logarithmic scale; "auto" for those
+                that are spaced by ratios rather than by differences, such as 0.01, 0.1, 1, 10.
+            constraints: What a row must satisfy to be a point of the domain: the name of a column
+                of truth values, a text such as "x + y <= 1", a function of points (q, d), a
+                polygon, a Boolean mask over the rows of the given table, including rows that are
+                left out, or a list of these.
+            label: Name of the column whose values name the rows: `Suggestion.label`. Default: the
+                index of the DataFrame; of a file its first column, if that has no name.
+            missing: What to do with rows that lack a coordinate: refuse the table, or leave them
                 out.
-            context: Columns that are given, not chosen, such as the temperature of the day: `ask(context={...})`.
+            duplicates: What to do with rows that are the same point as an earlier one: refuse the
+                table, or leave them out.
+            context: Columns that are given, not chosen, such as the temperature of the day:
+                `ask(context={...})`.
 
         Raises:
-            InvalidDomainError: If a column is missing or mixes types, a coordinate is missing, or two rows are the same
-                point; if a constraint cannot be used, or no row satisfies it.
+            InvalidDomainError: If a column is missing or mixes types, a coordinate is missing, or
+                two rows are the same point; if a constraint cannot be used, or no row satisfies it.
 
         Example:
             >>> Domain.table("lake.csv", columns=["distance_m", "depth_m"])
@@ -168,8 +182,9 @@ class Domain(Encoding):
     def from_xarray(cls, data: Any) -> Domain:
         """Return the grid of an xarray DataArray or Dataset.
 
-        Its values become columns, from which noise, cost or truth can be taken. Points without a value, such as land in
-        a map of the sea, are left out. Coordinates and attributes come back with `Result.to_xarray`.
+        Its values become columns, from which noise, cost or truth can be taken. Points without a
+        value, such as land in a map of the sea, are left out. Coordinates and attributes come back
+        with `Result.to_xarray`.
 
         Args:
             data: A DataArray or Dataset with a numeric coordinate for every dimension.
@@ -198,18 +213,19 @@ class Domain(Encoding):
         A box without a continuous side that has no more points than `representers` is a grid.
 
         Args:
-            representers: Number of representer points: about that many on a grid in one and two dimensions, exactly
-                that many scrambled Sobol points in more. Where some sides have few values, equal points count once.
+            representers: Number of representer points: about that many on a grid in one and two
+                dimensions, exactly that many scrambled Sobol points in more. Where some sides have
+                few values, equal points count once.
             seed: Seed of the Sobol points.
-            constraints: What every point must satisfy: a text such as "x + y <= 1", a function of points (q, d), a
-                polygon, or a list of these. A function cannot be stored.
-            **intervals: Lower and upper end of each column; or a parameter such as `Log(1e-6, 1e-1)`,
-                `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`; or a list of texts, which are
-                categories.
+            constraints: What every point must satisfy: a text such as "x + y <= 1", a function of
+                points (q, d), a polygon, or a list of these. A function cannot be stored.
+            **intervals: Lower and upper end of each column; or a parameter such as `Log(1e-6,
+                1e-1)`, `Integer(1, 12)`, `Categorical([...])`, `Ordinal([...])` or `Boolean()`; or
+                a list of texts, which are categories.
 
         Raises:
-            InvalidDomainError: If an interval is not a pair (low, high) with low < high; if a constraint cannot be
-                used, or hardly any point satisfies it.
+            InvalidDomainError: If an interval is not a pair (low, high) with low < high; if a
+                constraint cannot be used, or hardly any point satisfies it.
 
         Example:
             >>> Domain.box(x=(0, 1), y=(0, 1))
@@ -220,7 +236,11 @@ class Domain(Encoding):
         def build(count: int) -> Domain:
             return cls(**box_fields(intervals, count, seed))
 
-        return build(representers) if constraints is None else constrain_box(build, representers, constraints)
+        return (
+            build(representers)
+            if constraints is None
+            else constrain_box(build, representers, constraints)
+        )
 
     @classmethod
     def mixture(cls, /, *names: str, parts: int = 20, **intervals: tuple[float, float]) -> Domain:
@@ -234,8 +254,8 @@ class Domain(Encoding):
             **intervals: Least and largest fraction of each other component.
 
         Raises:
-            InvalidDomainError: If there are fewer than two components, a name is not a text or occurs twice, an
-                interval is not within 0 to 1, or no mixture is possible.
+            InvalidDomainError: If there are fewer than two components, a name is not a text or
+                occurs twice, an interval is not within 0 to 1, or no mixture is possible.
 
         Example:
             >>> Domain.mixture("water", "ethanol", "acetone")
@@ -257,7 +277,8 @@ class Domain(Encoding):
         """
         return replace(self, context=check_context_columns(columns, self.columns))
 
-    # -- points and columns ----------------------------------------------------------------------------------------
+    # -- points and columns
+    # ----------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         kind = "box" if self.continuous else "table"
@@ -292,7 +313,9 @@ class Domain(Encoding):
         """The user's values of each axis of a grid; None for other domains."""
         if self.axes is None:
             return None
-        return tuple(each.decode_column(axis) for each, axis in zip(self.parameters, self.axes, strict=True))
+        return tuple(
+            each.decode_column(axis) for each, axis in zip(self.parameters, self.axes, strict=True)
+        )
 
     @cached_property
     def extent(self) -> Array:
@@ -335,7 +358,8 @@ class Domain(Encoding):
         """Whether the rows have labels that say more than their position."""
         return self.labels is not None and not self.labels.are_positions
 
-    # -- display ---------------------------------------------------------------------------------------------------
+    # -- display
+    # ----------------------------------------------------------------------------------------------
 
     @cached_property
     def decimals(self) -> tuple[int | None, ...]:
@@ -349,8 +373,8 @@ class Domain(Encoding):
     def canonical(self, points: Array) -> Array:
         """Return the points that stand for points (q, d) of a box: themselves.
 
-        Where some columns say nothing about a point, as the parameters of an option that it does not have, a subclass
-        returns one of all points that are the same.
+        Where some columns say nothing about a point, as the parameters of an option that it does
+        not have, a subclass returns one of all points that are the same.
         """
         return points
 
@@ -361,12 +385,14 @@ class Domain(Encoding):
     def allows(self, points: Array) -> Mask:
         """Return which points (q, d) the constraints allow to be chosen.
 
-        A point of a box must satisfy them with a margin. Points of a finite domain were selected with a tolerance,
-        so that those on the border of a constraint belong to it.
+        A point of a box must satisfy them with a margin. Points of a finite domain were selected
+        with a tolerance, so that those on the border of a constraint belong to it.
         """
         return self.satisfies(self.constraints, points, -MARGIN if self.continuous else TOLERANCE)
 
-    def satisfies(self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE) -> Mask:
+    def satisfies(
+        self, constraints: Sequence[Constraint], points: Array, tolerance: float = TOLERANCE
+    ) -> Mask:
         """Return which points (q, d) satisfy all constraints, which are about the user's values."""
         result = all_satisfied(constraints, self.numbers(points), self.columns, tolerance)
         for constraint in constraints:
@@ -385,8 +411,8 @@ class Domain(Encoding):
     def locate(self, point: Mapping[str, Any]) -> tuple[int | None, Array]:
         """Find a point in the domain.
 
-        In a grid and a box any point inside the bounds is accepted, since the model can be conditioned on it. In a
-        table only the rows are.
+        In a grid and a box any point inside the bounds is accepted, since the model can be
+        conditioned on it. In a table only the rows are.
 
         Returns:
             Its index, None between the points of a grid or box, and its coordinates, shape (d,).
@@ -401,18 +427,23 @@ class Domain(Encoding):
             return index, self.points[index]
         inside = bool(((x >= self.bounds[:, 0] - slack) & (x <= self.bounds[:, 1] + slack)).all())
         if inside and self.constraints:
-            missed = [each for each in self.constraints if not self.satisfies([each], x[None, :])[0]]
+            missed = [
+                each for each in self.constraints if not self.satisfies([each], x[None, :])[0]
+            ]
             if not missed:
                 return None, x
             raise PointNotInDomainError(
-                f"{format_point(point)} is not in the domain, as it does not satisfy the constraint "
-                f"{describe_constraint(missed[0])}; the nearest point of it is {format_point(self.point(index))} "
+                f"{format_point(point)} is not in the domain, as it does not satisfy the "
+                "constraint "
+                f"{describe_constraint(missed[0])}; the nearest point of it is "
+                f"{format_point(self.point(index))} "
                 f"(index {index})"
             )
         if inside and (self.axes is not None or self.continuous):
             return None, x
         raise PointNotInDomainError(
-            f"{format_point(point)} is not in the domain; the nearest point of it is {format_point(self.point(index))} "
+            f"{format_point(point)} is not in the domain; the nearest point of it is "
+            f"{format_point(self.point(index))} "
             f"(index {index}): give that one if it is the one you mean"
         )
 
@@ -426,7 +457,8 @@ class Domain(Encoding):
             k = self.columns.index(name)
             if not self.parameters[k].numeric:
                 raise InvalidDomainError(
-                    f"column {name!r} must contain numbers, got {self.parameters[k].describe()}; name another column"
+                    f"column {name!r} must contain numbers, got {self.parameters[k].describe()}; "
+                    "name another column"
                 )
             return self.numbers(self.points)[:, k]
         if self.frame is None:
@@ -438,7 +470,10 @@ class Domain(Encoding):
         import pandas as pd
 
         index = None if self.labels is None else self.labels.index
-        columns = [parameter.decode_column(self.points[:, k]) for k, parameter in enumerate(self.parameters)]
+        columns = [
+            parameter.decode_column(self.points[:, k])
+            for k, parameter in enumerate(self.parameters)
+        ]
         frame = pd.DataFrame(dict(enumerate(columns))).set_axis(list(self.columns), axis=1)
         return frame if index is None else frame.set_axis(index, axis=0)
 
@@ -446,7 +481,10 @@ class Domain(Encoding):
 def _column_texts(domain: Domain) -> list[tuple[str, str]]:
     """Return the name and the range of every column."""
     if not domain.is_plain:
-        return [(name, each.describe()) for name, each in zip(domain.columns, domain.parameters, strict=True)]
+        return [
+            (name, each.describe())
+            for name, each in zip(domain.columns, domain.parameters, strict=True)
+        ]
     texts = []
     for k, name in enumerate(domain.columns):
         low, high = domain.bounds[k]

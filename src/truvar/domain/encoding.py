@@ -41,15 +41,21 @@ class Encoding:
     @cached_property
     def discrete(self) -> tuple[int, ...]:
         """Positions of the columns of a box that have finitely many values."""
-        return tuple(k for k, parameter in enumerate(self.parameters) if parameter.n_levels is not None)
+        return tuple(
+            k for k, parameter in enumerate(self.parameters) if parameter.n_levels is not None
+        )
 
     def snap(self, points: Array) -> Array:
         """Return the nearest points (q, d) of a box: inside its bounds, and with values that its parameters have."""
-        return np.column_stack([parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)])
+        return np.column_stack(
+            [parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)]
+        )
 
     def values(self, points: Array) -> Any:
         """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
-        decoded = [parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)]
+        decoded = [
+            parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)
+        ]
         if all(parameter.numeric for parameter in self.parameters):
             return np.column_stack([np.asarray(column, dtype=float) for column in decoded])
         return np.column_stack([np.asarray(column, dtype=object) for column in decoded])
@@ -65,15 +71,17 @@ class Encoding:
     def named(self, x: ArrayLike) -> dict[str, Any]:
         """Return coordinates of shape (d,) as {column: value}."""
         coordinates = np.asarray(x, dtype=float).tolist()
-        decoded = [each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)]
+        decoded = [
+            each.decode(value) for each, value in zip(self.parameters, coordinates, strict=True)
+        ]
         return dict(zip(self.columns, decoded, strict=True))
 
     def encode(self, points: Any) -> Array:
         """Return points as coordinates (q, d).
 
         Args:
-            points: An array of the user's values (q, d) or one point (d,), a list of points by column, or a DataFrame
-                with the columns.
+            points: An array of the user's values (q, d) or one point (d,), a list of points by
+                column, or a DataFrame with the columns.
 
         Raises:
             InvalidArgumentError: If the shape is wrong or a value has the wrong type.
@@ -84,13 +92,22 @@ class Encoding:
             points = points.to_dict("records")
         if isinstance(points, Mapping):
             points = [points]
-        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+        if (
+            isinstance(points, Sequence)
+            and points
+            and all(isinstance(point, Mapping) for point in points)
+        ):
             return np.stack(
-                [self.array({name: point[name] for name in self.columns if name in point}) for point in points]
+                [
+                    self.array({name: point[name] for name in self.columns if name in point})
+                    for point in points
+                ]
             )
         array = np.atleast_2d(np.asarray(points, dtype=float if self.is_plain else object))
         if array.ndim != 2 or array.shape[1] != d:
-            raise InvalidArgumentError(f"points must have shape (q, {d}), got {array.shape}; give one row per point")
+            raise InvalidArgumentError(
+                f"points must have shape (q, {d}), got {array.shape}; give one row per point"
+            )
         if self.is_plain:
             return array
         return np.stack([self.array(dict(zip(self.columns, row, strict=True))) for row in array])
@@ -103,18 +120,21 @@ class Encoding:
         """Return a point, given as {column: value}, as coordinates of shape (d,).
 
         Raises:
-            InvalidArgumentError: If a column is unknown or missing, or a coordinate is not a finite number.
+            InvalidArgumentError: If a column is unknown or missing, or a coordinate is not a finite
+                number.
         """
         for name in point:
             if name not in self.columns:
                 raise InvalidArgumentError(
-                    f"the point {format_point(point)} has an {unknown_name('column', name, self.columns)}"
+                    f"the point {format_point(point)} has an "
+                    f"{unknown_name('column', name, self.columns)}"
                 )
         x = np.empty(len(self.columns))
         for k, name in enumerate(self.columns):
             if name not in point:
                 raise InvalidArgumentError(
-                    f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing in "
+                    f"a point needs the columns {', '.join(self.columns)}, but {name!r} is missing "
+                    "in "
                     f"{format_point(point)}; give it"
                 )
             x[k] = self.parameters[k].encode(point[name], name)
@@ -128,7 +148,9 @@ def check_columns(columns: tuple[str, ...]) -> None:
         InvalidDomainError: If there are none, or one is duplicated.
     """
     if len(columns) == 0:
-        raise InvalidDomainError("a domain needs at least one column of coordinates, got none; name some")
+        raise InvalidDomainError(
+            "a domain needs at least one column of coordinates, got none; name some"
+        )
     for name in columns:
         if columns.count(name) > 1:
             raise InvalidDomainError(

@@ -1,7 +1,7 @@
 """Places that cannot be measured: excluded by the user, or where a measurement failed.
 
-A place is a point, a region or some rows of the domain. Exclusions and permissions are applied in the order in which
-they were made: the last one that a point lies in decides.
+A place is a point, a region or some rows of the domain. Exclusions and permissions are applied in
+the order in which they were made: the last one that a point lies in decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from truvar.domain.constraints import Constraint, describe_constraint
 from truvar.domain.domain import Domain
 from truvar.messages import format_coordinates
 
-REACH = 0.01  # of an excluded point of a box, in extents: a point itself is nothing there, as its neighbour is as good
+# of an excluded point of a box, in extents: a point itself is nothing there, as its neighbour is as
+# good
+REACH = 0.01
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Place:
     def from_details(details: Mapping[str, Any]) -> Place:
         """Return the place that an event holds."""
         rows = details.get("rows")
-        return Place(details.get("point"), None if rows is None else tuple(rows), details.get("region"))
+        return Place(
+            details.get("point"), None if rows is None else tuple(rows), details.get("region")
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ class Exclusion:
     reason: str | None = None
 
 
-def excluded_points(exclusions: Sequence[Exclusion], domain: Domain, points: Array | None = None) -> Mask:
+def excluded_points(
+    exclusions: Sequence[Exclusion], domain: Domain, points: Array | None = None
+) -> Mask:
     """Return which points are excluded.
 
     Args:

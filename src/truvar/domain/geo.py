@@ -1,7 +1,7 @@
 """Conversion from and to the tables of GeoPandas and the grids of xarray.
 
-The libraries are imported only to create their objects, not to read them. What a domain was made of is kept as JSON
-values in the `attrs` of its table (`ORIGINS`), so that a stored study has it too.
+The libraries are imported only to create their objects, not to read them. What a domain was made of
+is kept as JSON values in the `attrs` of its table (`ORIGINS`), so that a stored study has it too.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from truvar.exceptions import InvalidDomainError, import_optional
 if TYPE_CHECKING:
     import pandas as pd
 
-CRS = "truvar_crs"  # key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
+# key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
+CRS = "truvar_crs"
 GEOMETRY = "truvar_geometry"  # key in `attrs` of such a table: name of the geometry and its columns
-GRID = "truvar_grid"  # key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
+# key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
+GRID = "truvar_grid"
 ORIGINS = (CRS, GEOMETRY, GRID)
 CLASSES = ("below", "undecided", "above")
 
 
-# -- GeoPandas ---------------------------------------------------------------------------------------------------------
+# -- GeoPandas
+# --------------------------------------------------------------------------------------------------
 
 
 def is_geographic_table(frame: Any) -> bool:
@@ -41,11 +44,12 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Convert a GeoDataFrame of points to a plain table, with the geometry as columns.
 
     Returns:
-        The table, and the names of the columns of the geometry: x and y, or lon and lat if they are in degrees, and z
-        if every point has one.
+        The table, and the names of the columns of the geometry: x and y, or lon and lat if they are
+        in degrees, and z if every point has one.
 
     Raises:
-        InvalidDomainError: If a geometry is not a point, or the table already has a column of that name.
+        InvalidDomainError: If a geometry is not a point, or the table already has a column of that
+            name.
     """
     import pandas as pd
 
@@ -57,12 +61,15 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         remedy = "use frame.centroid or sample points from it"
         if found is None or found.is_empty:
             remedy = "leave such rows out: frame[frame.geometry.notna() & ~frame.geometry.is_empty]"
-        raise InvalidDomainError(f"every geometry must be a point, got {_describe(found)} in row {row}; {remedy}")
+        raise InvalidDomainError(
+            f"every geometry must be a point, got {_describe(found)} in row {row}; {remedy}"
+        )
     names = ("x", "y")
     if geometry.crs is not None and geometry.crs.is_geographic:
         names = ("lon", "lat")
         warnings.warn(
-            f"the points are in degrees ({geometry.crs.name}), where a step east is shorter than a step north; with "
+            f"the points are in degrees ({geometry.crs.name}), where a step east is shorter than a "
+            "step north; with "
             "length-scales or travel costs in metres use frame.to_crs(frame.estimate_utm_crs())",
             stacklevel=4,
         )
@@ -73,7 +80,8 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     for name, values in columns.items():
         if name in plain.columns:
             raise InvalidDomainError(
-                f"the geometry becomes the columns {', '.join(columns)}, but the table already has a column {name!r}; "
+                f"the geometry becomes the columns {', '.join(columns)}, but the table already has "
+                f"a column {name!r}; "
                 "rename or drop it"
             )
         plain[name] = values
@@ -87,7 +95,8 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
 
     Args:
         frame: The table, with a row per point of the domain.
-        source: The table of the domain, which `from_geopandas` made; it has the points and the coordinate system.
+        source: The table of the domain, which `from_geopandas` made; it has the points and the
+            coordinate system.
 
     Raises:
         InvalidDomainError: If the domain was not made from a GeoDataFrame.
@@ -96,13 +105,16 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
     geopandas = import_optional("geopandas", "a GeoDataFrame", "geo")
     if source is None or CRS not in source.attrs:
         raise InvalidDomainError(
-            "to_geopandas needs a domain made from a GeoDataFrame, Domain.table(geodataframe), got another; use "
+            "to_geopandas needs a domain made from a GeoDataFrame, Domain.table(geodataframe), got "
+            "another; use "
             "to_frame() and geopandas.points_from_xy"
         )
     geometry = source.attrs[GEOMETRY]
     coordinates = [source[name] for name in geometry["columns"]]
     points = geopandas.points_from_xy(*coordinates, crs=source.attrs[CRS])
-    return geopandas.GeoDataFrame({**frame, geometry["name"]: points}, geometry=geometry["name"], index=frame.index)
+    return geopandas.GeoDataFrame(
+        {**frame, geometry["name"]: points}, geometry=geometry["name"], index=frame.index
+    )
 
 
 def _describe(geometry: Any) -> str:
@@ -112,25 +124,30 @@ def _describe(geometry: Any) -> str:
     return "an empty point" if geometry.geom_type == "Point" else f"a {geometry.geom_type}"
 
 
-# -- xarray ------------------------------------------------------------------------------------------------------------
+# -- xarray
+# --------------------------------------------------------------------------------------------------
 
 
 def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     """Convert an xarray DataArray or Dataset to the axes of a grid and a table.
 
     Returns:
-        The values of each axis, and a table of the values with a row per point, the first axis slowest.
+        The values of each axis, and a table of the values with a row per point, the first axis
+        slowest.
 
     Raises:
         InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
     """
     if not _is_from(data, "xarray") or not hasattr(data, "dims"):
         raise InvalidDomainError(
-            f"from_xarray needs an xarray DataArray or Dataset, got {type(data).__name__}; give one of them"
+            f"from_xarray needs an xarray DataArray or Dataset, got {type(data).__name__}; give "
+            "one of them"
         )
     if hasattr(data, "data_vars"):
         dataset = data
-        dims = list(max((v.dims for v in data.data_vars.values()), key=len, default=tuple(data.dims)))
+        dims = list(
+            max((v.dims for v in data.data_vars.values()), key=len, default=tuple(data.dims))
+        )
         dims += [name for name in data.dims if name not in dims]
     else:
         dims = list(data.dims)
@@ -138,20 +155,28 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     axes = {str(name): _axis(data, name) for name in dims}
     origin = _grid_origin(dataset, dims, getattr(data, "attrs", {}))
     dataset = dataset.drop_vars([name for name in dataset.coords if name not in dims])
-    frame = dataset.to_dataframe(dim_order=dims).reset_index() if len(dataset.data_vars) else _axes_frame(axes)
+    frame = (
+        dataset.to_dataframe(dim_order=dims).reset_index()
+        if len(dataset.data_vars)
+        else _axes_frame(axes)
+    )
     frame.attrs = {GRID: origin}
     return axes, frame
 
 
 def to_xarray(
-    frame: pd.DataFrame, columns: Sequence[str], axes: Sequence[Array] | None, attrs: Mapping[str, Any]
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    axes: Sequence[Array] | None,
+    attrs: Mapping[str, Any],
 ) -> Any:
     """Return a table over a domain as an xarray Dataset.
 
     Args:
         frame: The table, with a row per point of the domain.
         columns: Names of the coordinates.
-        axes: Axes of a grid; None: the Dataset has the dimension "point", or the axes that `from_xarray` recorded.
+        axes: Axes of a grid; None: the Dataset has the dimension "point", or the axes that
+            `from_xarray` recorded.
         attrs: Attributes of the Dataset.
 
     Raises:
@@ -168,7 +193,9 @@ def to_xarray(
     else:
         coords = dict(zip(columns, axes, strict=True))
         shape = tuple(len(axis) for axis in axes)
-        variables = {name: (tuple(columns), frame[name].to_numpy().reshape(shape)) for name in names}
+        variables = {
+            name: (tuple(columns), frame[name].to_numpy().reshape(shape)) for name in names
+        }
     return xarray.Dataset(variables, coords=coords, attrs=dict(attrs))
 
 
@@ -184,9 +211,16 @@ def _grid_origin(dataset: Any, dims: Sequence[Any], attrs: Mapping[Any, Any]) ->
             "values": json_value(stored.tolist()),
             "attrs": json_value(dict(coordinate.attrs)),
         }
-    variables = {str(name): json_value(dict(variable.attrs)) for name, variable in dataset.data_vars.items()}
+    variables = {
+        str(name): json_value(dict(variable.attrs)) for name, variable in dataset.data_vars.items()
+    }
     axes = {str(name): coords[str(name)]["values"] for name in dims}
-    return {"axes": axes, "coords": coords, "attrs": json_value(dict(attrs)), "variables": variables}
+    return {
+        "axes": axes,
+        "coords": coords,
+        "attrs": json_value(dict(attrs)),
+        "variables": variables,
+    }
 
 
 def _axes_frame(axes: Mapping[str, Array]) -> pd.DataFrame:
@@ -196,7 +230,9 @@ def _axes_frame(axes: Mapping[str, Array]) -> pd.DataFrame:
     return pd.MultiIndex.from_product(list(axes.values()), names=list(axes)).to_frame(index=False)
 
 
-def _dataset_on_grid(xarray: Any, frame: pd.DataFrame, origin: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
+def _dataset_on_grid(
+    xarray: Any, frame: pd.DataFrame, origin: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> Any:
     """Return a table as a Dataset on the grid that it was made from; points that the table lacks are missing values."""
     columns = list(origin["axes"])
     index = {name: np.asarray(values, dtype=float) for name, values in origin["axes"].items()}
@@ -220,7 +256,11 @@ def _dataset_on_grid(xarray: Any, frame: pd.DataFrame, origin: Mapping[str, Any]
         else:
             full = np.full(int(np.prod(shape)), None, dtype=object)
         full[rows] = values
-        variables[str(name)] = (columns, full.reshape(shape), origin["variables"].get(str(name), {}))
+        variables[str(name)] = (
+            columns,
+            full.reshape(shape),
+            origin["variables"].get(str(name), {}),
+        )
     coords = {}
     for name, each in origin["coords"].items():
         coords[name] = (each["dims"], np.asarray(each["values"], dtype=each["type"]), each["attrs"])
@@ -248,9 +288,12 @@ def _axis(data: Any, name: Any) -> Array:
     values = data.coords[name].to_numpy()
     if values.dtype.kind not in "iuf":
         is_time = values.dtype.kind == "M"
-        numbers = f"(data.{name} - data.{name}[0]) / np.timedelta64(1, 'D')" if is_time else "numbers"
+        numbers = (
+            f"(data.{name} - data.{name}[0]) / np.timedelta64(1, 'D')" if is_time else "numbers"
+        )
         raise InvalidDomainError(
-            f"the coordinates of {name!r} must be numbers, got {values.dtype}; assign them as {numbers}"
+            f"the coordinates of {name!r} must be numbers, got {values.dtype}; assign them as "
+            f"{numbers}"
         )
     return np.asarray(values, dtype=float)
 

@@ -1,7 +1,8 @@
 """Context: coordinates that are given when a measurement is chosen, such as the temperature of the day.
 
-The model knows them as coordinates like all others. On a grid or table a choice is made among the points whose context
-is nearest to the given one; in a box, among all points that have exactly that context.
+The model knows them as coordinates like all others. On a grid or table a choice is made among the
+points whose context is nearest to the given one; in a box, among all points that have exactly that
+context.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ def check_context_columns(columns: Iterable[str], coordinates: tuple[str, ...]) 
         InvalidDomainError: If one is not a coordinate, or no coordinate is left to choose.
     """
     if isinstance(columns, str):
-        raise InvalidDomainError(f"context must be a list of columns, got {columns!r}; give [{columns!r}]")
+        raise InvalidDomainError(
+            f"context must be a list of columns, got {columns!r}; give [{columns!r}]"
+        )
     names = tuple(columns)
     for name in names:
         if name not in coordinates:
             raise InvalidDomainError(f"context: {unknown_name('column', name, coordinates)}")
     if names and set(names) == set(coordinates):
         raise InvalidDomainError(
-            f"context must leave a column to choose, got all of them ({', '.join(names)}); leave out one"
+            f"context must leave a column to choose, got all of them ({', '.join(names)}); leave "
+            "out one"
         )
     return names
 
@@ -50,10 +54,10 @@ class ContextSlice:
     """The part of a domain that belongs to a given context.
 
     Attributes:
-        rows: Rows of the domain whose context is nearest to the given one; in a box the representers that have a
-            similar context.
-        fixed: Coordinates of the context by position of their column in a box; None on a finite domain, where a choice
-            is made among the rows.
+        rows: Rows of the domain whose context is nearest to the given one; in a box the
+            representers that have a similar context.
+        fixed: Coordinates of the context by position of their column in a box; None on a finite
+            domain, where a choice is made among the rows.
         reach: Largest distance of the rows from the context.
         given: The context in coordinates, by position of its column.
         domain: The domain.
@@ -100,7 +104,8 @@ def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index 
 def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> ContextSlice | None:
     """Return the part of the domain that belongs to a context; None if the domain has no context.
 
-    Distances are those of the context columns, each divided by its extent; two categories are 1 apart.
+    Distances are those of the context columns, each divided by its extent; two categories are 1
+    apart.
 
     Args:
         domain: The domain.
@@ -124,7 +129,8 @@ def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Conte
             name = domain.columns[k]
             ends = [domain.named(end)[name] for end in domain.bounds.T]
             raise PointNotInDomainError(
-                f"context {name!r} must lie in the box, {ends[0]} to {ends[1]}, got {(context or {})[name]!r}; give a "
+                f"context {name!r} must lie in the box, {ends[0]} to {ends[1]}, got "
+                f"{(context or {})[name]!r}; give a "
                 "box that holds it"
             )
     count = min(len(distance), max(LEAST_SIMILAR, int(SIMILAR * len(distance))))
@@ -138,7 +144,8 @@ def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[
         if context is None:
             return {}
         raise InvalidArgumentError(
-            f"this study has no context, got {dict(context)}; leave it out, or declare its columns: "
+            f"this study has no context, got {dict(context)}; leave it out, or declare its "
+            "columns: "
             + for_interface("Domain.table(..., context=[...])", problem="[domain] context = [...]")
         )
     example = ", ".join(f"{name!r}: ..." for name in domain.context)
@@ -146,7 +153,8 @@ def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[
     remedy = for_interface(f"ask(context={{{example}}})", cli=words, http="context")
     if context is None:
         raise InvalidArgumentError(
-            f"the context ({', '.join(domain.context)}) is given, not chosen, got none; give {remedy}"
+            f"the context ({', '.join(domain.context)}) is given, not chosen, got none; give "
+            f"{remedy}"
         )
     for name in context:
         if name not in domain.context:
@@ -154,7 +162,9 @@ def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[
     given: dict[int, float] = {}
     for name in domain.context:
         if name not in context:
-            raise InvalidArgumentError(f"the context needs {name!r}, got {dict(context)}; give {remedy}")
+            raise InvalidArgumentError(
+                f"the context needs {name!r}, got {dict(context)}; give {remedy}"
+            )
         k = domain.columns.index(name)
         parameter = domain.parameters[k]
         if isinstance(parameter, Range):

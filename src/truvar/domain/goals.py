@@ -7,9 +7,10 @@
 | L_t | `Regions.below`: points below the threshold, if the bounds hold |
 | h | `LevelSet.threshold`, or between `fraction_of_max` times the bounds of the maximum |
 
-The three masks always partition D. For an optimum the points that are ruled out are `below` (the maximum), or `above`
-(the minimum) when minimising. `monotone=False` replaces M_{t-1} by D, so that points may become undecided again;
-`monotone=None` leaves the choice to the policy (`Confidence.resolve_goal`), and means False where there is none.
+The three masks always partition D. For an optimum the points that are ruled out are `below` (the
+maximum), or `above` (the minimum) when minimising. `monotone=False` replaces M_{t-1} by D, so that
+points may become undecided again; `monotone=None` leaves the choice to the policy
+(`Confidence.resolve_goal`), and means False where there is none.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ class Maximize:
     """Find the point where f is highest.
 
     Attributes:
-        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is True for `TruVaR`,
-            `GCHK`, and with a beta that is proven, and False for the others.
+        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is
+            True for `TruVaR`, `GCHK`, and with a beta that is proven, and False for the others.
     """
 
     monotone: bool | None = None
@@ -124,8 +125,8 @@ class Minimize:
     """Find the point where f is lowest: `Maximize` of -f.
 
     Attributes:
-        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is True for `TruVaR`,
-            `GCHK`, and with a beta that is proven, and False for the others.
+        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is
+            True for `TruVaR`, `GCHK`, and with a beta that is proven, and False for the others.
     """
 
     monotone: bool | None = None
@@ -153,7 +154,8 @@ class Minimize:
 class LevelSet:
     """Find the points where f is above a threshold. Exactly one of the ways to give it is used.
 
-    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` return `Bands`, the goal of several thresholds.
+    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` return `Bands`, the goal of several
+    thresholds.
 
     Args:
         between: Two thresholds: find the points between them.
@@ -161,9 +163,11 @@ class LevelSet:
     Attributes:
         threshold: The threshold h.
         fraction_of_max: The threshold as a fraction of the unknown maximum of f, between 0 and 1.
-        monotone: Whether a point that was classified stays so. None: as the policy has it, as with `Maximize`.
-        fraction_of_min: The threshold as a multiple of the unknown minimum of f: greater than 1 where the minimum is
-            positive, and between 0 and 1 where it is negative. Points near the minimum are those not above it.
+        monotone: Whether a point that was classified stays so. None: as the policy has it, as with
+            `Maximize`.
+        fraction_of_min: The threshold as a multiple of the unknown minimum of f: greater than 1
+            where the minimum is positive, and between 0 and 1 where it is negative. Points near the
+            minimum are those not above it.
 
     Raises:
         InvalidArgumentError: If none or several are given, or a number is out of range.
@@ -198,14 +202,19 @@ class LevelSet:
         others = (fraction_of_max, fraction_of_min, None if between is None else threshold)
         if any(given is not None for given in others):
             raise InvalidArgumentError(
-                "a level set has thresholds, between=(low, high) or a fraction, got several of them; give one"
+                "a level set has thresholds, between=(low, high) or a fraction, got several of "
+                "them; give one"
             )
-        bands: Any = Bands(_check_thresholds(several, between is not None), between is not None, monotone)
+        bands: Any = Bands(
+            _check_thresholds(several, between is not None), between is not None, monotone
+        )
         return bands  # type: ignore[no-any-return]
 
     def __post_init__(self, between: Sequence[float] | None) -> None:
         given = [
-            name for name in ("threshold", "fraction_of_max", "fraction_of_min") if getattr(self, name) is not None
+            name
+            for name in ("threshold", "fraction_of_max", "fraction_of_min")
+            if getattr(self, name) is not None
         ]
         if len(given) != 1:
             raise InvalidArgumentError(
@@ -213,7 +222,9 @@ class LevelSet:
                 f"LevelSet(fraction_of_max=0.8), got {self!r}"
             )
         if self.threshold is not None:
-            object.__setattr__(self, "threshold", check_finite(self.threshold, "the threshold of a level set"))
+            object.__setattr__(
+                self, "threshold", check_finite(self.threshold, "the threshold of a level set")
+            )
         elif self.fraction_of_max is not None:
             _check_fraction_of_max(self.fraction_of_max)
         else:
@@ -221,7 +232,9 @@ class LevelSet:
 
     def __str__(self) -> str:
         if self.threshold is not None:
-            return for_interface(f"LevelSet({self.threshold:g})", problem=f"a level set above {self.threshold:g}")
+            return for_interface(
+                f"LevelSet({self.threshold:g})", problem=f"a level set above {self.threshold:g}"
+            )
         name = "fraction_of_min" if self.fraction_of_max is None else "fraction_of_max"
         share = getattr(self, name)
         words = f"a level set above {100 * share:g} % of the {self.optimum_name}"
@@ -230,13 +243,16 @@ class LevelSet:
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """Return the smallest and the largest value that h can have; both are h for an explicit threshold.
 
-        For a fraction of the maximum they are h_pes and h_opt of Gotovos et al. (2013), the fraction of the largest
-        lower and of the largest upper bound. For a multiple of the minimum they are that of the smallest ones.
+        For a fraction of the maximum they are h_pes and h_opt of Gotovos et al. (2013), the
+        fraction of the largest lower and of the largest upper bound. For a multiple of the minimum
+        they are that of the smallest ones.
         """
         if self.threshold is not None:
             return self.threshold, self.threshold
         if self.fraction_of_min is not None:
-            return self.fraction_of_min * float(lower.min()), self.fraction_of_min * float(upper.min())
+            return self.fraction_of_min * float(lower.min()), self.fraction_of_min * float(
+                upper.min()
+            )
         fraction = float(self.fraction_of_max or 0.0)
         return fraction * float(lower.max()), fraction * float(upper.max())
 
@@ -276,14 +292,16 @@ class LevelSet:
 class Bands:
     """Find the band that f lies in at every point: below, between or above several thresholds.
 
-    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` create it. In `Regions`, a point is decided if no threshold
-    lies between its bounds; `below` are then the points of the lowest band and `above` those of all others, and with
-    `inside` the points between the two thresholds are `above` and all others `below`.
+    `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` create it. In `Regions`, a point is
+    decided if no threshold lies between its bounds; `below` are then the points of the lowest band
+    and `above` those of all others, and with `inside` the points between the two thresholds are
+    `above` and all others `below`.
 
     Attributes:
         thresholds: The thresholds, ascending.
         inside: Whether the question is which points lie between two thresholds.
-        monotone: Whether a point that was classified stays so. None: as the policy has it, as with `Maximize`.
+        monotone: Whether a point that was classified stays so. None: as the policy has it, as with
+            `Maximize`.
     """
 
     thresholds: tuple[float, ...]
@@ -301,7 +319,9 @@ class Bands:
         texts = [f"{h:g}" for h in self.thresholds]
         if self.inside:
             low, high = texts
-            return for_interface(f"LevelSet(between=({low}, {high}))", problem=f"the values between {low} and {high}")
+            return for_interface(
+                f"LevelSet(between=({low}, {high}))", problem=f"the values between {low} and {high}"
+            )
         listed = ", ".join(texts)
         return for_interface(f"LevelSet([{listed}])", problem=f"the bands between {listed}")
 
@@ -331,7 +351,9 @@ class Bands:
             regions = Regions.unknown(len(lower))
         levels = np.array(self.thresholds)
         n_passed = np.searchsorted(levels, lower, side="left")  # thresholds h with l > h, eq. (7)
-        n_reached = np.searchsorted(levels, upper, side="right")  # thresholds h that u < h does not hold for
+        n_reached = np.searchsorted(
+            levels, upper, side="right"
+        )  # thresholds h that u < h does not hold for
         decided = regions.potential & (n_passed == n_reached)
         is_above = self.is_above(n_passed)
         above = regions.above | (decided & is_above)
@@ -359,17 +381,20 @@ def _check_thresholds(given: Any, inside: bool) -> tuple[float, ...]:
     """Return several thresholds as ascending floats.
 
     Raises:
-        InvalidArgumentError: If they are not different numbers in ascending order, or not two of them for `inside`.
+        InvalidArgumentError: If they are not different numbers in ascending order, or not two of
+            them for `inside`.
     """
     listed = given if np.ndim(given) == 1 else ()  # a single number has the message of too few
     values = tuple(check_finite(value, "a threshold of a level set") for value in listed)
     if inside and (len(values) != 2 or not values[0] < values[1]):
         raise InvalidArgumentError(
-            f"between must be two numbers (low, high) with low < high, got {given!r}; give them such as (5, 7)"
+            f"between must be two numbers (low, high) with low < high, got {given!r}; give them "
+            "such as (5, 7)"
         )
     if len(values) == 0 or any(later <= earlier for earlier, later in pairwise(values)):
         raise InvalidArgumentError(
-            f"several thresholds must be different and ascending, got {list(given)}; give them such as [5, 7, 10]"
+            f"several thresholds must be different and ascending, got {list(given)}; give them "
+            "such as [5, 7, 10]"
         )
     return values
 
@@ -379,7 +404,8 @@ def _check_fraction_of_max(fraction: Any) -> None:
     value = check_finite(fraction, "fraction_of_max")
     if value >= 1:
         raise InvalidArgumentError(
-            f"fraction_of_max must lie between 0 and 1, got {value:g}: no point exceeds that multiple of the maximum; "
+            f"fraction_of_max must lie between 0 and 1, got {value:g}: no point exceeds that "
+            "multiple of the maximum; "
             f"for the points near the minimum give fraction_of_min={value if value > 1 else 1.2:g}"
         )
     check_fraction(value, "fraction_of_max", example="0.8")
@@ -389,6 +415,7 @@ def _check_fraction_of_min(fraction: Any) -> None:
     value = check_positive(fraction, "fraction_of_min", example="1.2")
     if value == 1:
         raise InvalidArgumentError(
-            "fraction_of_min must differ from 1, which only the minimum itself fulfils; give a number such as 1.2 if "
+            "fraction_of_min must differ from 1, which only the minimum itself fulfils; give a "
+            "number such as 1.2 if "
             "the minimum is positive, or 0.8 if it is negative"
         )

@@ -14,7 +14,9 @@ from truvar.exceptions import InvalidDomainError
 from truvar.messages import for_interface
 from truvar.validation import check_names
 
-SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+SAME_POINT = (
+    1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+)
 
 
 def grid_fields(axes: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,10 +26,13 @@ def grid_fields(axes: Mapping[str, Any]) -> dict[str, Any]:
         axes: Values or parameter of each axis, by the name of its column.
 
     Raises:
-        InvalidDomainError: If there are no axes, or one is empty or has values that are not finite or occur twice.
+        InvalidDomainError: If there are no axes, or one is empty or has values that are not finite
+            or occur twice.
     """
     if not axes:
-        example = for_interface("Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}")
+        example = for_interface(
+            "Domain.grid(x=np.linspace(0, 1, 50))", problem="grid = {x = [0, 1, 50]}"
+        )
         raise InvalidDomainError(f"a grid needs at least one axis, got none; give one: {example}")
     check_names(axes, "column")
     given = {name: grid_parameter(name, axis) for name, axis in axes.items()}
@@ -37,7 +42,13 @@ def grid_fields(axes: Mapping[str, Any]) -> dict[str, Any]:
     )
     bounds = np.array([(axis.min(), axis.max()) for axis in values])
     parameters = complete_parameters(list(given.values()), bounds)
-    return {"columns": tuple(axes), "points": mesh(values), "bounds": bounds, "axes": values, "parameters": parameters}
+    return {
+        "columns": tuple(axes),
+        "points": mesh(values),
+        "bounds": bounds,
+        "axes": values,
+        "parameters": parameters,
+    }
 
 
 def mesh(axes: Sequence[Array]) -> Array:
@@ -51,7 +62,8 @@ def _check_axis(name: str, axis: Any) -> Array:
         values = np.atleast_1d(np.asarray(axis, dtype=float))
     except (TypeError, ValueError):
         raise InvalidDomainError(
-            f"axis {name!r} must be a list of numbers, got {axis!r}; give one such as np.linspace(0, 1, 50)"
+            f"axis {name!r} must be a list of numbers, got {axis!r}; give one such as "
+            "np.linspace(0, 1, 50)"
         ) from None
     if values.ndim != 1 or len(values) == 0:
         raise InvalidDomainError(
@@ -60,13 +72,18 @@ def _check_axis(name: str, axis: Any) -> Array:
         )
     if not np.isfinite(values).all():
         bad = values[~np.isfinite(values)][0]
-        raise InvalidDomainError(f"the values of axis {name!r} must be finite numbers, got {bad}; leave it out")
+        raise InvalidDomainError(
+            f"the values of axis {name!r} must be finite numbers, got {bad}; leave it out"
+        )
     ordered = np.sort(values)
-    # The scale is the smaller of range and magnitude: on an axis such as 1e-12, 1e-11, ..., 1 all values differ.
+    # The scale is the smaller of range and magnitude: on an axis such as 1e-12, 1e-11, ..., 1 all
+    # values differ.
     magnitude = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
     scale = np.minimum(ordered[-1] - ordered[0], magnitude)
     same = np.diff(ordered) <= SAME_POINT * scale
     if same.any():
         duplicate = ordered[1:][same][0]
-        raise InvalidDomainError(f"the values of axis {name!r} must differ, but {duplicate} is duplicated; drop one")
+        raise InvalidDomainError(
+            f"the values of axis {name!r} must differ, but {duplicate} is duplicated; drop one"
+        )
     return values

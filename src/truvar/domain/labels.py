@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """Return a table over a domain with the columns of the user's own table that are not coordinates behind its own.
 
-    A column whose name is taken gets an underscore. The column that names the rows is left out, since it is the index.
+    A column whose name is taken gets an underscore. The column that names the rows is left out,
+    since it is the index.
 
     Args:
         frame: The table, with a row per point of the domain.
@@ -64,7 +65,9 @@ def label_columns(domain: Domain) -> tuple[str, ...]:
     return tuple(name for name in names if name not in domain.columns)
 
 
-def labelled_point(domain: Domain, label: str, rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def labelled_point(
+    domain: Domain, label: str, rows: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the point of the row with a label.
 
     Args:
@@ -79,5 +82,7 @@ def labelled_point(domain: Domain, label: str, rows: Mapping[str, Any] | None = 
     if label not in rows:
         raise InvalidMeasurementError(unknown_name("label", label, rows))
     if rows[label] is None:
-        raise InvalidMeasurementError(f"several rows have the label {label!r}; give the id or all coordinates")
+        raise InvalidMeasurementError(
+            f"several rows have the label {label!r}; give the id or all coordinates"
+        )
     return domain.point(rows[label])

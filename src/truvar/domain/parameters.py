@@ -14,8 +14,8 @@
 | `Date` | days since 1970-01-01, in UTC if it has a time zone | difference, in days |
 | `Categorical`, `Boolean` | its position in the list | 1 if the values differ, 0 if not (Hamming) |
 
-Points of a domain are coordinates, so that nothing numerical knows about types; everything that users write or read is
-encoded and decoded here, and dates in `truvar.domain.dates`.
+Points of a domain are coordinates, so that nothing numerical knows about types; everything that
+users write or read is encoded and decoded here, and dates in `truvar.domain.dates`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ MAX_LISTED = 8  # values of a parameter that a message or summary lists, at most
 class Parameter(ABC):
     """A type of parameter: the classes below, and `Date`."""
 
-    categorical: ClassVar[bool] = False  # whether values have no order, so that two are equal or different
+    categorical: ClassVar[bool] = (
+        False  # whether values have no order, so that two are equal or different
+    )
     numeric: ClassVar[bool] = True  # whether values are numbers
 
     @property
@@ -129,9 +131,12 @@ class Parameter(ABC):
             return self.levels
         count = getattr(self, "count", None)
         if count is None:
-            example = for_interface(f"{type(self).__name__}(..., count=10)", problem="count = 10 beside its ends")
+            example = for_interface(
+                f"{type(self).__name__}(..., count=10)", problem="count = 10 beside its ends"
+            )
             raise InvalidDomainError(
-                f"an axis of a grid needs finitely many values, got {self} for {name!r}; say how many: {example}"
+                f"an axis of a grid needs finitely many values, got {self} for {name!r}; say how "
+                f"many: {example}"
             )
         return np.linspace(*self.bounds, count)
 
@@ -180,9 +185,13 @@ class Range(Parameter):
     def __post_init__(self) -> None:
         low, high = _check_ends(self)
         check_count(self.count, "Range")
-        if self.step is not None and check_positive(self.step, "the step of Range", example="0.1") > high - low:
+        if (
+            self.step is not None
+            and check_positive(self.step, "the step of Range", example="0.1") > high - low
+        ):
             raise InvalidDomainError(
-                f"the step of Range must fit between its ends, got {self.step!r} for {low:g} to {high:g}; make it less"
+                f"the step of Range must fit between its ends, got {self.step!r} for {low:g} to "
+                f"{high:g}; make it less"
             )
 
     @property
@@ -217,7 +226,9 @@ class Range(Parameter):
 
     def level_at(self, index: NDArray[np.intp]) -> Array:
         """Return the coordinates of levels."""
-        return np.array([_tidy(self.low + i * (self.step or 0.0)) for i in index.tolist()], dtype=float)
+        return np.array(
+            [_tidy(self.low + i * (self.step or 0.0)) for i in index.tolist()], dtype=float
+        )
 
     def level_of(self, x: Array) -> NDArray[np.intp]:
         """Return the positions of the nearest levels."""
@@ -259,7 +270,9 @@ class Log(Parameter):
 
     def encode(self, value: Any, name: str) -> float:
         """Return the coordinate of a value."""
-        return log10(check_positive(value, f"column {name!r} of the point", example=f"{self.low:g}"))
+        return log10(
+            check_positive(value, f"column {name!r} of the point", example=f"{self.low:g}")
+        )
 
     def decode(self, x: float) -> float:
         """Return the value at a coordinate."""
@@ -294,7 +307,8 @@ class Integer(Parameter):
             value = getattr(self, end)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise InvalidDomainError(
-                    f"the {end} end of Integer must be a whole number, got {value!r}; give one, or use Range"
+                    f"the {end} end of Integer must be a whole number, got {value!r}; give one, or "
+                    "use Range"
                 )
             object.__setattr__(self, end, int(value))
         _check_ends(self)
@@ -318,7 +332,8 @@ class Integer(Parameter):
         number = check_finite(value, f"column {name!r} of the point")
         if number != round(number):
             raise PointNotInDomainError(
-                f"column {name!r} of the point must be a whole number, got {value!r}; give {round(number)}"
+                f"column {name!r} of the point must be a whole number, got {value!r}; give "
+                f"{round(number)}"
             )
         if self.log:
             check_positive(number, f"column {name!r} of the point", example=str(self.low))
@@ -336,12 +351,16 @@ class Integer(Parameter):
         """Return the coordinates of levels."""
         if not self.log:
             return np.asarray(self.low + self.step * index, dtype=float)
-        return np.array([self._coordinate(self.low + self.step * i) for i in index.tolist()], dtype=float)
+        return np.array(
+            [self._coordinate(self.low + self.step * i) for i in index.tolist()], dtype=float
+        )
 
     def level_of(self, x: Array) -> NDArray[np.intp]:
         """Return the positions of the nearest levels."""
         value = 10.0 ** np.minimum(x, 300.0) if self.log else np.asarray(x)
-        return np.clip(np.rint((value - self.low) / self.step), 0, self.n_levels - 1).astype(np.intp)
+        return np.clip(np.rint((value - self.low) / self.step), 0, self.n_levels - 1).astype(
+            np.intp
+        )
 
     def from_unit(self, u: Array) -> Array:
         """Map numbers from 0 to 1 to coordinates; on a log scale equal ratios are equally likely."""
@@ -375,15 +394,19 @@ class _Choices(Parameter):
         values = tuple(plain_value(choice) for choice in self.choices)
         object.__setattr__(self, "choices", values)
         if not values:
-            raise InvalidDomainError(f"{kind} needs at least one value, got none; give one such as 'a'")
+            raise InvalidDomainError(
+                f"{kind} needs at least one value, got none; give one such as 'a'"
+            )
         for value in values:
             if not (value is None or isinstance(value, (str, bool, int, float))):
                 raise InvalidDomainError(
-                    f"the values of {kind} must be text, numbers, true or false, got {value!r}; give its name instead"
+                    f"the values of {kind} must be text, numbers, true or false, got {value!r}; "
+                    "give its name instead"
                 )
             if values.count(value) > 1:
                 raise InvalidDomainError(
-                    f"the values of {kind} must differ, but {value!r} is duplicated; drop or rename one"
+                    f"the values of {kind} must differ, but {value!r} is duplicated; drop or "
+                    "rename one"
                 )
 
     @cached_property
@@ -403,10 +426,15 @@ class _Choices(Parameter):
     def encode(self, value: Any, name: str) -> float:
         """Return the coordinate of a value."""
         value = plain_value(value)
-        position = self._position_of.get(value) if isinstance(value, (str, int, float, type(None))) else None
+        position = (
+            self._position_of.get(value)
+            if isinstance(value, (str, int, float, type(None)))
+            else None
+        )
         if position is None:
             raise PointNotInDomainError(
-                f"column {name!r} of the point: {unknown_name('value', value, map(str, self.choices))}"
+                f"column {name!r} of the point: "
+                f"{unknown_name('value', value, map(str, self.choices))}"
             )
         return float(position)
 
@@ -516,7 +544,8 @@ class Boolean(Parameter):
         value = plain_value(value)
         if not isinstance(value, (bool, int, float)) or value not in (0, 1):
             raise PointNotInDomainError(
-                f"column {name!r} of the point must be True or False, got {value!r}; give one of them"
+                f"column {name!r} of the point must be True or False, got {value!r}; give one of "
+                "them"
             )
         return float(value)
 
@@ -530,7 +559,9 @@ class Boolean(Parameter):
 
     def parse(self, text: str, name: str) -> Any:
         """Parse a text."""
-        return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.lower(), text)
+        return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
+            text.lower(), text
+        )
 
     def level_at(self, index: NDArray[np.intp]) -> Array:
         """Return the coordinates of levels."""
@@ -589,7 +620,9 @@ def complete_parameters(given: Sequence[Parameter | None], bounds: Array) -> tup
         bounds: Smallest and largest coordinate of each column. (d, 2)
     """
     pairs = zip(given, bounds, strict=True)
-    return tuple(_plain_range(*ends) if parameter is None else parameter for parameter, ends in pairs)
+    return tuple(
+        _plain_range(*ends) if parameter is None else parameter for parameter, ends in pairs
+    )
 
 
 def is_plain_range(parameter: Parameter) -> bool:
@@ -598,6 +631,9 @@ def is_plain_range(parameter: Parameter) -> bool:
 
 
 def _plain_range(low: float, high: float) -> Range:
-    if not low < high:  # all points have the same coordinate, which may be so large that adding 1 does not change it
+    if (
+        not low < high
+        # all points have the same coordinate, which may be so large that adding 1 does not change it
+    ):
         high = max(low + 1.0, np.nextafter(low, np.inf))
     return Range(float(low), float(high))

@@ -37,12 +37,16 @@ def grid_parameter(name: str, given: Any) -> Parameter | None:
     """Return the parameter that an axis of a grid describes; None for a list of numbers, which the grid checks."""
     if isinstance(given, Parameter):
         return given
-    return box_parameter(name, given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given)
+    return box_parameter(
+        name, given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
+    )
 
 
 def _check_boolean_list(name: str, values: Sequence[bool]) -> Boolean:
     if sorted(values) != [False, True]:
-        raise InvalidDomainError(f"{name!r} must be [false, true] to be a choice, got {list(values)!r}; give both")
+        raise InvalidDomainError(
+            f"{name!r} must be [false, true] to be a choice, got {list(values)!r}; give both"
+        )
     return Boolean()
 
 
@@ -77,24 +81,30 @@ def _text_parameter(values: Sequence[Any], name: str) -> Parameter:
     """Return the parameter of a column with texts: dates if all of them are dates, else categories.
 
     Raises:
-        InvalidDomainError: If other values than texts are among them, most of them are numbers, or the order of day and
-            month is not known.
+        InvalidDomainError: If other values than texts are among them, most of them are numbers, or
+            the order of day and month is not known.
     """
     for row, value in enumerate(values):
         if not isinstance(value, (str, bool)):
             raise InvalidDomainError(
-                f"column {name!r} must contain numbers or text, not both, got {value!r} in row {row}; fix that row, or "
+                f"column {name!r} must contain numbers or text, not both, got {value!r} in row "
+                f"{row}; fix that row, or "
                 "write all values as text"
             )
     others = [row for row, value in enumerate(values) if not is_number(str(value))]
-    if 2 * len(others) < len(values):  # a column of numbers with a typing error must not become a list of categories
+    if 2 * len(others) < len(
+        values
+    ):  # a column of numbers with a typing error must not become a list of categories
         raise InvalidDomainError(
-            f"column {name!r} must contain numbers, got {values[others[0]]!r} in row {others[0]}; fix or drop that row"
+            f"column {name!r} must contain numbers, got {values[others[0]]!r} in row {others[0]}; "
+            "fix or drop that row"
         )
     if all(SLASHED_DATE.match(str(value)) for value in values):
         raise InvalidDomainError(
-            f"column {name!r} holds dates such as {values[0]!r}, in which the day or the month may come first; write "
-            "them as 2026-05-01, or convert the column: pd.to_datetime(frame[...], format='%m/%d/%Y')"
+            f"column {name!r} holds dates such as {values[0]!r}, in which the day or the month may "
+            "come first; write "
+            "them as 2026-05-01, or convert the column: pd.to_datetime(frame[...], "
+            "format='%m/%d/%Y')"
         )
     if all(is_date(str(value)) for value in values):
         return _date_column(values, name)
@@ -107,10 +117,12 @@ def _date_column(values: Sequence[Any], name: str) -> Date:
     if any(has_zone) and not all(has_zone):
         row = has_zone.index(False)
         raise InvalidDomainError(
-            f"all times of column {name!r} must have an offset from UTC, or none of them, got {values[row]!r} in row "
+            f"all times of column {name!r} must have an offset from UTC, or none of them, got "
+            f"{values[row]!r} in row "
             f"{row}; add the offset there"
         )
-    # By the instant: Python compares times of one zone by the clock, which repeats an hour in autumn.
+    # By the instant: Python compares times of one zone by the clock, which repeats an hour in
+    # autumn.
     low = min(moments, key=days_since_epoch)
     high = max(moments, key=days_since_epoch)
     if all(moment.time() == time() for moment in moments):
@@ -124,7 +136,8 @@ def _log_column(column: pd.Series, name: str) -> Log:
     if not (values > 0).all():
         row = int(np.argmin(values > 0))
         raise InvalidDomainError(
-            f"column {name!r} is to have a log scale, so its numbers must be > 0, got {values[row]} in row {row}; "
+            f"column {name!r} is to have a log scale, so its numbers must be > 0, got "
+            f"{values[row]} in row {row}; "
             "leave it out of log"
         )
     low = float(values.min())
@@ -137,5 +150,6 @@ def _check_complete(column: pd.Series, name: str) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         raise InvalidDomainError(
-            f"column {name!r} must have a value in every row, got none in row {row}; fix or drop that row"
+            f"column {name!r} must have a value in every row, got none in row {row}; fix or drop "
+            "that row"
         )

@@ -1,9 +1,9 @@
 """Digits with which coordinates are shown: enough to distinguish the points of a domain.
 
-A column whose values all have at most `EXACT_DIGITS` significant digits is shown unchanged. Any other column is
-rounded to a hundredth to a thousandth of the distance of its points: 8.541666667 is shown as 8.5417 where the next
-point is 0.04 away, and 456789.1234 as 456789.123 where it is 0.5 away. Digits before the decimal point are never
-rounded.
+A column whose values all have at most `EXACT_DIGITS` significant digits is shown unchanged. Any
+other column is rounded to a hundredth to a thousandth of the distance of its points: 8.541666667 is
+shown as 8.5417 where the next point is 0.04 away, and 456789.1234 as 456789.123 where it is 0.5
+away. Digits before the decimal point are never rounded.
 
 | name | meaning |
 |---|---|
@@ -32,7 +32,8 @@ BOX_SIDE = 100  # points along a column of a box, whose points can be anywhere
 MIN_SIDE = 10  # points along a column of scattered points in many dimensions
 MAX_DECIMALS = 15
 RELATIVE_TOLERANCE = 1e-12  # relative: 0.30000000000000004 has one digit
-MAX_POINTS = 100_000  # of a domain whose rounded points are compared; larger ones are shown with `EXACT_DIGITS`
+# of a domain whose rounded points are compared; larger ones are shown with `EXACT_DIGITS`
+MAX_POINTS = 100_000
 
 
 def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
@@ -85,7 +86,9 @@ def _shown_value(domain: Domain, k: int, value: float) -> float:
     if _is_log(domain, k):
         return _rounded(value, LOG_DIGITS)
     decimals = domain.decimals[k]
-    return _rounded(value, EXACT_DIGITS) if decimals is None else round(value, decimals) + 0.0  # never -0
+    return (
+        _rounded(value, EXACT_DIGITS) if decimals is None else round(value, decimals) + 0.0
+    )  # never -0
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -110,7 +113,10 @@ def _column_decimals(domain: Domain, k: int) -> int | None:
     side = BOX_SIDE
     if not domain.continuous:
         values = np.unique(domain.points[:, k])
-        if all(isclose(_rounded(value, EXACT_DIGITS), value, rel_tol=RELATIVE_TOLERANCE) for value in values.tolist()):
+        if all(
+            isclose(_rounded(value, EXACT_DIGITS), value, rel_tol=RELATIVE_TOLERANCE)
+            for value in values.tolist()
+        ):
             return None
         per_column = round(len(domain) ** (1.0 / len(domain.columns)))
         side = max(min(len(values), per_column), MIN_SIDE) if domain.axes is None else len(values)

@@ -1,7 +1,8 @@
 """Whether a condition holds anywhere in a box, so that one which says nothing is refused.
 
-Samples alone would not do: a region may be real and smaller than the distance of any samples. A condition is only said
-to hold nowhere where that is certain. For linear inequalities it is a linear program, with N of them
+Samples alone would not do: a region may be real and smaller than the distance of any samples. A
+condition is only said to hold nowhere where that is certain. For linear inequalities it is a linear
+program, with N of them
 
     min s   such that   (a_k . x + c_k) / size_k <= s,   low <= x <= high,   k = 1 ... N,
 
@@ -23,7 +24,13 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.domain.constrained import satisfies_values
-from truvar.domain.constraints import Comparison, Constraint, LinearConstraint, PolygonConstraint, ValueComparison
+from truvar.domain.constraints import (
+    Comparison,
+    Constraint,
+    LinearConstraint,
+    PolygonConstraint,
+    ValueComparison,
+)
 from truvar.domain.parameters import Integer
 
 if TYPE_CHECKING:
@@ -51,7 +58,9 @@ def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
     columns = {comparison.column for comparison in condition.value_comparisons}
     if not all(_some_value_satisfies(domain, condition, name) for name in columns):
         return False
-    own = [constraint for constraint in domain.constraints if isinstance(constraint, LinearConstraint)]
+    own = [
+        constraint for constraint in domain.constraints if isinstance(constraint, LinearConstraint)
+    ]
     linear = [condition, *own]
     x = _deepest_point(domain, [part for each in linear for part in each.comparisons])
     return all(bool(each.satisfied(x[None, :], domain.columns)[0]) for each in linear)
@@ -136,7 +145,9 @@ def _polygon_meets(domain: Domain, polygon: PolygonConstraint) -> bool:
 
 def _edges_meet(starts: Array, ends: Array, bounds: Array) -> bool:
     """Return whether one of the straight lines from points (q, 2) to others passes through a rectangle (2, 2)."""
-    first = np.zeros(len(starts))  # share of each line at which it is inside in all directions looked at
+    first = np.zeros(
+        len(starts)
+    )  # share of each line at which it is inside in all directions looked at
     last = np.ones(len(starts))
     for k, (low, high) in enumerate(bounds):
         origin = starts[:, k]

@@ -12,11 +12,14 @@ def is_geometric(values: Array, min_ratio: float = 1.0) -> bool:
 
     Args:
         values: Values of a column, in any order, with or without repeats.
-        min_ratio: Smallest quotient of the largest and the smallest value for which a logarithmic scale is worth it.
+        min_ratio: Smallest quotient of the largest and the smallest value for which a logarithmic
+            scale is worth it.
     """
     distinct = np.unique(values)
     if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] / distinct[0] < min_ratio:
         return False
     differences = np.diff(distinct)
     log_ratios = np.diff(np.log(distinct))
-    return bool(np.std(log_ratios) / np.mean(log_ratios) < np.std(differences) / np.mean(differences))
+    return bool(
+        np.std(log_ratios) / np.mean(log_ratios) < np.std(differences) / np.mean(differences)
+    )

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
 LISTED_ROWS = 10  # rows that a message lists, at most
-LOG_RATIO = 100.0  # quotient of the largest and the smallest number of a column from which a log scale is detected
+# quotient of the largest and the smallest number of a column from which a log scale is detected
+LOG_RATIO = 100.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ def read_rows(
     given = frame
     frame = with_text_names(as_table(given))
     if isinstance(columns, str):
-        raise InvalidDomainError(f"columns must be a list of names, got {columns!r}; give [{columns!r}]")
+        raise InvalidDomainError(
+            f"columns must be a list of names, got {columns!r}; give [{columns!r}]"
+        )
     label = file_label(given, frame, columns) if label is None else label
     names = geographic or default_coordinates(frame, label)
     if columns is not None:
@@ -91,11 +94,17 @@ def read_rows(
         frame = frame[complete]
         labels = labels.take(rows)
     logarithmic = _log_columns(frame, names, log)
-    types = [table_parameter(checked_column(frame, name), name, name in logarithmic) for name in names]
+    types = [
+        table_parameter(checked_column(frame, name), name, name in logarithmic) for name in names
+    ]
     points = np.empty((len(frame), len(names)))
     for k, name in enumerate(names):
         parameter = types[k]
-        points[:, k] = number_column(frame, name) if parameter is None else parameter.encode_column(frame[name], name)
+        points[:, k] = (
+            number_column(frame, name)
+            if parameter is None
+            else parameter.encode_column(frame[name], name)
+        )
     if _drops(duplicates, "duplicates"):
         kept = ~_is_duplicate(points)
         frame = frame[kept]
@@ -133,7 +142,9 @@ def row_fields(
         InvalidDomainError: If there are no rows.
     """
     if len(points) == 0:
-        raise InvalidDomainError("a table needs rows to measure at, got no rows; give it at least one")
+        raise InvalidDomainError(
+            "a table needs rows to measure at, got no rows; give it at least one"
+        )
     return {
         "columns": tuple(columns),
         "points": points,
@@ -159,7 +170,8 @@ def check_rows(domain: Domain) -> Domain:
             others = f", and {more} more {'row repeats' if more == 1 else 'rows repeat'} others"
         raise InvalidDomainError(
             f"every row must be a different point, but rows {first} and {second} are both "
-            f"{format_point(domain.point(first))}{others}; drop one of them (a point can be measured repeatedly, "
+            f"{format_point(domain.point(first))}{others}; drop one of them (a point can be "
+            "measured repeatedly, "
             f"but it is listed once), or give {_option('duplicates')}"
         )
     return domain
@@ -198,7 +210,8 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
         values = pd.to_numeric(frame[name], errors="coerce")
         row = int(np.flatnonzero(values.isna())[0])
         raise InvalidDomainError(
-            f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; fix or drop that row"
+            f"column {name!r} must contain numbers, got {frame[name].iloc[row]!r} in row {row}; "
+            "fix or drop that row"
         ) from None
 
 
@@ -209,15 +222,21 @@ def _log_columns(frame: pd.DataFrame, names: Sequence[str], log: Sequence[str] |
         InvalidDomainError: If one of them is not a column of numbers.
     """
     if isinstance(log, str) and log != "auto":
-        raise InvalidDomainError(f'log must be "auto" or a list of columns, got {log!r}; give [{log!r}]')
+        raise InvalidDomainError(
+            f'log must be "auto" or a list of columns, got {log!r}; give [{log!r}]'
+        )
     if log == "auto":
         numeric = [name for name in names if checked_column(frame, name).dtype.kind in "iuf"]
-        return [name for name in numeric if is_geometric(frame[name].to_numpy(dtype=float), LOG_RATIO)]
+        return [
+            name for name in numeric if is_geometric(frame[name].to_numpy(dtype=float), LOG_RATIO)
+        ]
     for name in log:
         if name not in names:
             raise InvalidDomainError(f"log has an {unknown_name('column', name, names)}")
         if checked_column(frame, name).dtype.kind not in "iuf":
-            raise InvalidDomainError(f"log must name columns of numbers, got {name!r}, which has others; leave it out")
+            raise InvalidDomainError(
+                f"log must name columns of numbers, got {name!r}, which has others; leave it out"
+            )
     return list(log)
 
 
@@ -232,7 +251,8 @@ def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> M
     """Return which rows of a table have all coordinates.
 
     Raises:
-        InvalidDomainError: If coordinates are missing and those rows are not to be dropped; names all such rows.
+        InvalidDomainError: If coordinates are missing and those rows are not to be dropped; names
+            all such rows.
     """
     drop = _drops(missing, "missing")
     lacking = np.stack([checked_column(frame, name).isna().to_numpy() for name in names], axis=1)
@@ -248,7 +268,8 @@ def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> M
             raise empty_column(names[int(np.argmax(lacking.all(axis=0)))], frame)
         raise InvalidDomainError(
             f"every coordinate must be {expected} in row {rows[0]}, column {column!r} ({len(rows)} "
-            f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give {_option('missing')}"
+            f"incomplete row{'s' * (len(rows) > 1)}: {listed}); drop or fix that row, or give "
+            f"{_option('missing')}"
         )
     return np.logical_not(empty)
 
@@ -256,7 +277,9 @@ def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> M
 def _drops(choice: str, name: str) -> bool:
     """Return whether rows are to be dropped."""
     if choice not in ("refuse", "drop"):
-        raise InvalidDomainError(f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them")
+        raise InvalidDomainError(
+            f"{name} must be 'refuse' or 'drop', got {choice!r}; give one of them"
+        )
     return choice == "drop"
 
 

@@ -5,8 +5,8 @@
 | a origins, b destinations | `Stops` | coordinates (a, d), rows of the domain (a,) |
 | cost of the way from each origin to each destination | `legs` | arrays (a, b), to be added up in order |
 
-What a caller gives (`Travel`) is bound to a domain once (`bind_travel`), which looks up columns and finds the shortest
-paths; the bound travel then returns the costs.
+What a caller gives (`Travel`) is bound to a domain once (`bind_travel`), which looks up columns and
+finds the shortest paths; the bound travel then returns the costs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Travel: TypeAlias = "TravelPart | Sequence[TravelPart]"
 Location: TypeAlias = "Mapping[str, Any] | str"
 
 
-# -- what callers give -------------------------------------------------------------------------------------------------
+# -- what callers give
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Euclidean:
         check_rates(self.rates, "Euclidean")
         if not self.rates:
             raise InvalidArgumentError(
-                "Euclidean needs a rate for at least one column, got none; give one such as {'x': 0.25, 'y': 0.25}"
+                "Euclidean needs a rate for at least one column, got none; give one such as {'x': "
+                "0.25, 'y': 0.25}"
             )
 
 
@@ -98,7 +100,8 @@ class GreatCircle:
         for name in (self.longitude, self.latitude):
             if not isinstance(name, str):
                 raise InvalidArgumentError(
-                    f"GreatCircle needs the names of the columns of longitude and latitude, got {name!r}; give two"
+                    "GreatCircle needs the names of the columns of longitude and latitude, got "
+                    f"{name!r}; give two"
                 )
         check_nonnegative(self.rate, "the rate of GreatCircle")
 
@@ -108,9 +111,10 @@ class Network:
     """Cost of the shortest path in a network of roads, tracks or channels.
 
     Attributes:
-        edges: (from, to, cost) of each connection; or a table, or the path of a CSV file, with these three columns.
-        places: Column of the domain's table with the name of the place where each point lies; default: the place of
-            a point is its row number.
+        edges: (from, to, cost) of each connection; or a table, or the path of a CSV file, with
+            these three columns.
+        places: Column of the domain's table with the name of the place where each point lies;
+            default: the place of a point is its row number.
         rate: Factor of the costs of the edges.
         directed: Whether an edge leads one way only.
 
@@ -132,7 +136,9 @@ class Network:
         check_boolean(self.directed, "directed")
         edges = tuple(_edge(edge) for edge in _edge_rows(self.edges))
         if not edges:
-            raise InvalidArgumentError("Network needs at least one edge, got none; give some such as ('a', 'b', 3.0)")
+            raise InvalidArgumentError(
+                "Network needs at least one edge, got none; give some such as ('a', 'b', 3.0)"
+            )
         object.__setattr__(self, "edges", edges)
 
 
@@ -141,11 +147,13 @@ class TravelMatrix:
     """Cost of every way, given as a matrix, which is taken as it is: the way back may cost something else.
 
     Attributes:
-        costs: Cost of the way from the place of a row to that of a column: a square array; or a table, or the path of
-            a CSV file, whose first column has the names of the rows, in the order of the other columns.
-        places: Column of the domain's table with the name of the place where each point lies; default: the place of
-            a point is its row number.
-        names: Names of the places, in the order of the rows; default: those of the table, or 0, 1, ...
+        costs: Cost of the way from the place of a row to that of a column: a square array; or a
+            table, or the path of a CSV file, whose first column has the names of the rows, in the
+            order of the other columns.
+        places: Column of the domain's table with the name of the place where each point lies;
+            default: the place of a point is its row number.
+        names: Names of the places, in the order of the rows; default: those of the table, or 0, 1,
+            ...
         rate: Factor of the costs.
 
     Raises:
@@ -173,20 +181,26 @@ class TravelMatrix:
             matrix = np.empty(0)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
             raise InvalidArgumentError(
-                f"TravelMatrix needs a square matrix of numbers, got shape {np.shape(costs)}; give a row and a column "
+                f"TravelMatrix needs a square matrix of numbers, got shape {np.shape(costs)}; give "
+                "a row and a column "
                 "per place"
             )
         wrong = ~(np.isfinite(matrix) & (matrix >= 0))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InvalidArgumentError(
-                f"the costs of TravelMatrix must be finite and >= 0, got {matrix[row, column]} in row {row}, column "
-                f"{column}; give a cost there, or use Network if not all places are connected directly"
+                f"the costs of TravelMatrix must be finite and >= 0, got {matrix[row, column]} in "
+                f"row {row}, column "
+                f"{column}; give a cost there, or use Network if not all places are connected "
+                "directly"
             )
-        names = tuple(_place_name(name) for name in (range(len(matrix)) if names is None else names))
+        names = tuple(
+            _place_name(name) for name in (range(len(matrix)) if names is None else names)
+        )
         if len(names) != len(matrix) or len(set(names)) != len(names):
             raise InvalidArgumentError(
-                f"TravelMatrix needs {len(matrix)} different names of places, got {list(names)!r}; give one per row"
+                f"TravelMatrix needs {len(matrix)} different names of places, got {list(names)!r}; "
+                "give one per row"
             )
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "costs", tuple(tuple(row) for row in matrix.tolist()))
@@ -200,7 +214,8 @@ def check_rates(rates: Any, what: str) -> None:
     """
     if not isinstance(rates, Mapping):
         raise InvalidArgumentError(
-            f"{what} must be a dict of rates by column, got {rates!r}; give one such as {{'x': 0.25}}"
+            f"{what} must be a dict of rates by column, got {rates!r}; give one such as {{'x': "
+            f"0.25}}"
         )
     for name, rate in rates.items():
         if not isinstance(rate, Mapping):
@@ -208,7 +223,8 @@ def check_rates(rates: Any, what: str) -> None:
             continue
         if set(rate) != set(DIRECTIONS):
             raise InvalidArgumentError(
-                f"the {what} rate of {name!r} must be a number or have the keys increasing and decreasing, got "
+                f"the {what} rate of {name!r} must be a number or have the keys increasing and "
+                "decreasing, got "
                 f"{dict(rate)!r}; give both"
             )
         for direction in DIRECTIONS:
@@ -219,14 +235,16 @@ def check_travel(travel: Any) -> None:
     """Check what a caller gives as travel.
 
     Raises:
-        InvalidArgumentError: If it is neither rates, nor one of the classes of this module, nor a list of these.
+        InvalidArgumentError: If it is neither rates, nor one of the classes of this module, nor a
+            list of these.
     """
     for part in travel_parts(travel):
         if isinstance(part, (Euclidean, GreatCircle, Network, TravelMatrix)):
             continue
         if not isinstance(part, Mapping):
             raise InvalidArgumentError(
-                f"travel must be a dict of rates by column, Euclidean, GreatCircle, Network, TravelMatrix, or a list "
+                "travel must be a dict of rates by column, Euclidean, GreatCircle, Network, "
+                "TravelMatrix, or a list "
                 f"of them, got {part!r}; give one such as {{'x': 0.25}}"
             )
         check_rates(part, "travel")
@@ -237,7 +255,8 @@ def travel_parts(travel: Any) -> list[Any]:
     return list(travel) if isinstance(travel, (list, tuple)) else [travel]
 
 
-# -- bound to a domain -------------------------------------------------------------------------------------------------
+# -- bound to a domain
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -298,11 +317,14 @@ def column_index(domain: Domain, name: str) -> int:
         InvalidArgumentError: If there is none of that name.
     """
     if name not in domain.columns:
-        raise InvalidArgumentError(f"cost has a rate for an {unknown_name('column', name, domain.columns)}")
+        raise InvalidArgumentError(
+            f"cost has a rate for an {unknown_name('column', name, domain.columns)}"
+        )
     k = domain.columns.index(name)
     if k in domain.categorical:
         raise InvalidArgumentError(
-            f"cost has a rate for the column {name!r}, which has no numbers; name another column, use it in setup, or "
+            f"cost has a rate for the column {name!r}, which has no numbers; name another column, "
+            "use it in setup, or "
             "give the cost as a function"
         )
     return k
@@ -322,7 +344,9 @@ def changing_column(domain: Domain, name: str) -> int:
 def changes(domain: Domain, name: str, origins: Stops, destinations: Stops) -> Array:
     """Return whether a column changes on the way, shape (a, b)."""
     k = changing_column(domain, name)
-    difference = _model_coordinates(destinations)[None, :, k] - _model_coordinates(origins)[:, None, k]
+    difference = (
+        _model_coordinates(destinations)[None, :, k] - _model_coordinates(origins)[:, None, k]
+    )
     return np.asarray(np.abs(difference) > SAME_POINT * domain.extent[k])
 
 
@@ -380,7 +404,10 @@ class _Circle(_WithCoordinates):
         before = np.radians(_coordinates(self._domain, origins, self._latitude))[:, None]
         after = np.radians(_coordinates(self._domain, destinations, self._latitude))[None, :]
         turn = np.radians(_differences(self._domain, origins, destinations, self._longitude))
-        haversine = np.sin((after - before) / 2) ** 2 + np.cos(before) * np.cos(after) * np.sin(turn / 2) ** 2
+        haversine = (
+            np.sin((after - before) / 2) ** 2
+            + np.cos(before) * np.cos(after) * np.sin(turn / 2) ** 2
+        )
         angle = 2 * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
         yield self._rate * EARTH_RADIUS_KM * angle
 
@@ -391,16 +418,20 @@ class _BetweenPlaces:
     def __init__(self, domain: Domain, travel: Network | TravelMatrix) -> None:
         if domain.continuous:
             raise InvalidArgumentError(
-                f"{type(travel).__name__} needs a domain with finitely many points, got a box; give a table or grid"
+                f"{type(travel).__name__} needs a domain with finitely many points, got a box; "
+                "give a table or grid"
             )
         self._domain = domain
-        self._names = _network_names(travel) if isinstance(travel, Network) else list(travel.names or ())
+        self._names = (
+            _network_names(travel) if isinstance(travel, Network) else list(travel.names or ())
+        )
         self._index = {name: k for k, name in enumerate(self._names)}
         places = _places(domain, travel.places)
         for row, place in enumerate(places):
             if place not in self._index:
                 raise InvalidArgumentError(
-                    f"{type(travel).__name__} has no place {place!r}, where row {row} of the domain lies; "
+                    f"{type(travel).__name__} has no place {place!r}, where row {row} of the "
+                    "domain lies; "
                     f"{unknown_name('place', place, self._names)}"
                 )
         self._of_row = np.array([self._index[place] for place in places])
@@ -430,7 +461,8 @@ class _BetweenPlaces:
         if np.isinf(costs).any():
             a, b = np.argwhere(np.isinf(costs))[0]
             raise InvalidArgumentError(
-                f"there is no way from {self._names[before[a]]!r} to {self._names[after[b]]!r} in the network; add an "
+                f"there is no way from {self._names[before[a]]!r} to {self._names[after[b]]!r} in "
+                "the network; add an "
                 "edge, or leave out the points there"
             )
         yield costs
@@ -448,7 +480,8 @@ def _model_coordinates(stops: Stops) -> Array:
     """Return the coordinates of positions, shape (a, d)."""
     if stops.points is None:
         raise InvalidArgumentError(
-            f"the place {stops.name!r} has no coordinates, which this cost depends on; give them, such as {{'x': 0}}"
+            f"the place {stops.name!r} has no coordinates, which this cost depends on; give them, "
+            f"such as {{'x': 0}}"
         )
     return stops.points
 
@@ -460,7 +493,9 @@ def _coordinates(domain: Domain, stops: Stops, k: int) -> Array:
 
 def _differences(domain: Domain, origins: Stops, destinations: Stops, k: int) -> Array:
     """Return how much a column changes on each way, in the user's numbers, shape (a, b)."""
-    return _coordinates(domain, destinations, k)[None, :] - _coordinates(domain, origins, k)[:, None]
+    return (
+        _coordinates(domain, destinations, k)[None, :] - _coordinates(domain, origins, k)[:, None]
+    )
 
 
 def _leg(rate: Rate, difference: Array) -> Array:
@@ -478,11 +513,14 @@ def _shortest_paths(network: Network, index: Mapping[str, int]) -> Array:
             a = index[pair[0]]
             b = index[pair[1]]
             direct[a, b] = min(direct[a, b], cost)  # the cheapest of several edges
-    graph = scipy.sparse.csgraph.csgraph_from_dense(direct, null_value=np.inf)  # an edge may cost nothing
+    graph = scipy.sparse.csgraph.csgraph_from_dense(
+        direct, null_value=np.inf
+    )  # an edge may cost nothing
     return np.asarray(scipy.sparse.csgraph.dijkstra(graph, directed=True))
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def _edge_rows(edges: Any) -> list[Any]:
@@ -491,7 +529,8 @@ def _edge_rows(edges: Any) -> list[Any]:
             return list(edges)
         except TypeError:
             raise InvalidArgumentError(
-                f"the edges of Network must be a list of (from, to, cost), a table or the path of a CSV file, got "
+                "the edges of Network must be a list of (from, to, cost), a table or the path of "
+                "a CSV file, got "
                 f"{edges!r}; give one of them"
             ) from None
     table = as_table(edges)
@@ -510,7 +549,8 @@ def _edge(edge: Any) -> tuple[str, str, float]:
         start, end, cost = edge
     except (TypeError, ValueError):
         raise InvalidArgumentError(
-            f"an edge of Network must be (from, to, cost), got {edge!r}; give one such as ('a', 'b', 3.0)"
+            f"an edge of Network must be (from, to, cost), got {edge!r}; give one such as ('a', "
+            "'b', 3.0)"
         ) from None
     cost = check_nonnegative(cost, f"the cost of the edge from {start!r} to {end!r}")
     return _place_name(start), _place_name(end), cost
@@ -524,7 +564,8 @@ def _labelled_matrix(table: pd.DataFrame, is_file: bool) -> tuple[list[Any], Arr
     columns = [_place_name(name) for name in table.columns]
     if rows != columns:
         raise InvalidArgumentError(
-            f"rows and columns of a travel matrix must have the same names in the same order, got {rows[:5]} and "
+            "rows and columns of a travel matrix must have the same names in the same order, got "
+            f"{rows[:5]} and "
             f"{columns[:5]}; sort them"
         )
     return rows, np.column_stack([number_column(table, name) for name in table.columns])

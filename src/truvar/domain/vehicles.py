@@ -40,7 +40,8 @@ class Vehicle:
             check_positive(self.budget, "the budget of a vehicle", example="100")
         if self.start is not None and not isinstance(self.start, (Mapping, str)):
             raise InvalidArgumentError(
-                f"the start of a vehicle must be a point such as {{'x': 0}} or the name of a place, got "
+                f"the start of a vehicle must be a point such as {{'x': 0}} or the name of a "
+                "place, got "
                 f"{self.start!r}; give one of them"
             )
 
@@ -50,7 +51,8 @@ class Departure:
     """Position of a vehicle before its next measurement, and what it can do from there.
 
     Attributes:
-        position: Coordinates (d,) of the last position, or the name of a place; None: no way is paid.
+        position: Coordinates (d,) of the last position, or the name of a place; None: no way is
+            paid.
         speed: Travel costs are divided by it.
         home: Where it must be able to return to; None: it need not.
         left: Cost that may still be spent, the way home included; infinite without a limit.
@@ -75,7 +77,8 @@ def check_vehicles(vehicles: Any) -> dict[str, Vehicle]:
     """Return the vehicles of a study by name.
 
     Args:
-        vehicles: Vehicles by name; a list of names, which stand for `Vehicle()`; or None for a single crew.
+        vehicles: Vehicles by name; a list of names, which stand for `Vehicle()`; or None for a
+            single crew.
 
     Raises:
         InvalidArgumentError: If a name is empty or duplicated, or something is not a `Vehicle`.
@@ -84,15 +87,22 @@ def check_vehicles(vehicles: Any) -> dict[str, Vehicle]:
         return {}
     if isinstance(vehicles, (list, tuple)):
         if len(set(vehicles)) != len(vehicles):
-            raise InvalidArgumentError(f"the names of vehicles must differ, got {vehicles!r}; rename one")
+            raise InvalidArgumentError(
+                f"the names of vehicles must differ, got {vehicles!r}; rename one"
+            )
         vehicles = {name: Vehicle() for name in vehicles}
     if not isinstance(vehicles, Mapping):
         raise InvalidArgumentError(
-            f"vehicles must be a dict of Vehicle(...) by name, or a list of names, got {vehicles!r}; give one of them"
+            "vehicles must be a dict of Vehicle(...) by name, or a list of names, got "
+            f"{vehicles!r}; give one of them"
         )
     for name, vehicle in vehicles.items():
         if not isinstance(name, str) or not name.strip():
-            raise InvalidArgumentError(f"a vehicle needs a name, got {name!r}; give a text such as 'boat-1'")
+            raise InvalidArgumentError(
+                f"a vehicle needs a name, got {name!r}; give a text such as 'boat-1'"
+            )
         if not isinstance(vehicle, Vehicle):
-            raise InvalidArgumentError(f"vehicle {name!r} must be a Vehicle(...), got {vehicle!r}; give one")
+            raise InvalidArgumentError(
+                f"vehicle {name!r} must be a Vehicle(...), got {vehicle!r}; give one"
+            )
     return dict(vehicles)

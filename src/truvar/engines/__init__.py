@@ -1,7 +1,7 @@
 """Engines: ways to compute the truncated sums over the targets for every candidate.
 
-All engines choose the same candidate; they differ in memory and time. `dense` keeps the covariance matrix, `lazy` finds
-the best candidate by bounds without forming it.
+All engines choose the same candidate; they differ in memory and time. `dense` keeps the covariance
+matrix, `lazy` finds the best candidate by bounds without forming it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import Posterior
 
 DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
-GRID_BYTES = 1 << 29  # the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
+GRID_BYTES = (
+    1 << 29
+)  # the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
 
 
 class Engine(Protocol):
     """Sums over targets j of w_j min(C_jx^2, e_j d_x), given the observations and the pending actions.
 
-    `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive` holds d. `row_weights`
-    are their w (a,), at least 0; None: 1, as in eq. (3).
+    `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive`
+    holds d. `row_weights` are their w (a,), at least 0; None: 1, as in eq. (3).
 
     Attributes:
         name: Name of the engine.
@@ -32,23 +34,36 @@ class Engine(Protocol):
     name: str
     posterior: Posterior
 
-    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
+    def sums(
+        self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of every site x and noise level k, with d (m, K): (m, K)."""
         ...
 
     def sums_at(
-        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        sites: Index,
+        predictive: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return the sums of some sites (c,), with d (c, K): (c, K)."""
         ...
 
     def best_sums(
-        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        predictive: Array,
+        weight: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return sums of which only the highest, times its weight, is wanted: (m, K).
 
-        They are exact wherever they could be that one, and then a function of the observations and the pending actions
-        alone (`ties.rescore_near_best`). Elsewhere they are upper bounds that lie below it.
+        They are exact wherever they could be that one, and then a function of the observations and
+        the pending actions alone (`ties.rescore_near_best`). Elsewhere they are upper bounds that
+        lie below it.
         """
         ...
 
@@ -99,8 +114,8 @@ def engine_for(posterior: Posterior, domain: Domain, engine: EngineLike = None) 
     Args:
         posterior: Posterior that the engine follows.
         domain: Domain of the study.
-        engine: Name of an engine, or a function of posterior and domain that creates one; None: chosen by the size and
-            structure of the domain.
+        engine: Name of an engine, or a function of posterior and domain that creates one; None:
+            chosen by the size and structure of the domain.
     """
     if engine is None:
         matrix_bytes = 8 * posterior.n_targets * len(posterior.sites)

@@ -7,9 +7,10 @@
 | w_j, 1 in eq. (3) | `row_weights` or `w` | (a,) or (n,) |
 | S_xk = sum over j of w_j min(C_jx^2, e_j d_xk) | `sums` | (m, K) |
 
-For a choice the matrix is kept in single precision, which takes half the memory and half the time of a pass. Candidates
-that could be best within its rounding are scored again in double precision, from the factor. Where there are many, as
-on a grid that is large against the length-scale, a matrix in double precision is used instead.
+For a choice the matrix is kept in single precision, which takes half the memory and half the time
+of a pass. Candidates that could be best within its rounding are scored again in double precision,
+from the factor. Where there are many, as on a grid that is large against the length-scale, a matrix
+in double precision is used instead.
 """
 
 from __future__ import annotations
@@ -27,10 +28,18 @@ from truvar.engines.ties import NEAR_TIE, rescore_near_best
 from truvar.models.posterior import Posterior
 
 BATCH = 64  # candidates scored exactly at a time, most promising first
-FEW_ROWS = 64  # rows for which double precision costs little; their sums are often small against rounding
-VARIANCE_RANGE = 1e8  # prior variances up to this factor from 1 have squares within single precision
-SAVING = 1 / 16  # what a pass in single precision saves, as a share of forming as many entries in double precision
-MAX_LOSS = 3  # matrices' worth of entries that may be formed again; the first steps on a grid have many ties
+FEW_ROWS = (
+    64  # rows for which double precision costs little; their sums are often small against rounding
+)
+VARIANCE_RANGE = (
+    1e8  # prior variances up to this factor from 1 have squares within single precision
+)
+SAVING = (
+    1 / 16
+    # what a pass in single precision saves, as a share of forming as many entries in double precision
+)
+# matrices' worth of entries that may be formed again; the first steps on a grid have many ties
+MAX_LOSS = 3
 SCORED = -np.inf  # replaces the bound of a candidate that has been scored exactly
 SMALLEST_SCORE = np.nextafter(0.0, 1.0)
 SUM_ERROR = 1e-11  # relative rounding error of a sum of n positive terms, n eps, up to n = 40,000
@@ -41,8 +50,9 @@ class Dense:
 
     Args:
         posterior: Posterior to follow.
-        single: Whether choices use a matrix in single precision; None: yes, until the candidates that had to be scored
-            again have cost a few matrices in double precision more than single precision has saved.
+        single: Whether choices use a matrix in single precision; None: yes, until the candidates
+            that had to be scored again have cost a few matrices in double precision more than
+            single precision has saved.
     """
 
     def __init__(self, posterior: Posterior, single: bool | None = None) -> None:
@@ -51,7 +61,8 @@ class Dense:
         max_variance = float(np.max(posterior.kernel.diag(posterior.sites)))
         self._single = single is not False and 1 / VARIANCE_RANGE < max_variance < VARIANCE_RANGE
         self._forced = single is not None
-        self._loss = 0.0  # entries formed again in double precision, minus those that single precision has saved
+        # entries formed again in double precision, minus those that single precision has saved
+        self._loss = 0.0
         self._level = 0  # noise level that is scored in full: the one that won last
 
     @cached_property
@@ -62,19 +73,33 @@ class Dense:
     def _matrix(self) -> Matrix:
         return Matrix(self.posterior, single=False)
 
-    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
+    def sums(
+        self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of every site and noise level, see `Engine.sums`."""
         levels = np.ascontiguousarray(predictive.T)
         return np.stack([self._matrix.sums(rows, excess, d, row_weights) for d in levels], axis=1)
 
     def sums_at(
-        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        sites: Index,
+        predictive: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return the sums of some sites, see `Engine.sums_at`."""
-        return self._exact_sums(weighted_targets(self.posterior, rows, excess, row_weights), sites, predictive)
+        return self._exact_sums(
+            weighted_targets(self.posterior, rows, excess, row_weights), sites, predictive
+        )
 
     def best_sums(
-        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        predictive: Array,
+        weight: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return sums of which only the best is wanted, see `Engine.best_sums`."""
         if self._single and len(rows) > FEW_ROWS:
@@ -89,14 +114,21 @@ class Dense:
         """Return Cov(rows, sites), see `Engine.covariance`."""
         return self._matrix.block(rows, sites)
 
-    def _exact_sums(self, targets: tuple[Array, Array | None], sites: Index, predictive: Array) -> Array:
+    def _exact_sums(
+        self, targets: tuple[Array, Array | None], sites: Index, predictive: Array
+    ) -> Array:
         """Return the sums of some sites from the factor, with e and w of all targets, (n,) each."""
         e, w = targets
         with blas_in_one_thread() if len(sites) > 1 else nullcontext():
             return self.posterior.factor.sums(e, sites, predictive, w=w)
 
     def _best_in_double(
-        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None
+        self,
+        rows: Index,
+        excess: Array,
+        predictive: Array,
+        weight: Array,
+        row_weights: Array | None,
     ) -> Array:
         """Score one noise level in full, and the others only where they could win."""
         matrix = self._matrix
@@ -113,11 +145,18 @@ class Dense:
 
         self._score_best(sums, weight, bounds, best, score)
         targets = weighted_targets(self.posterior, rows, excess, row_weights)
-        rescore_near_best(sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites]))
+        rescore_near_best(
+            sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites])
+        )
         return sums
 
     def _best_in_single(
-        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None
+        self,
+        rows: Index,
+        excess: Array,
+        predictive: Array,
+        weight: Array,
+        row_weights: Array | None,
     ) -> Array | None:
         """Score from bounds in single precision, and exactly where a candidate could win.
 
@@ -136,12 +175,16 @@ class Dense:
         def score(x: Index, k: Index) -> Array:
             return self._exact_sums(targets, x, predictive[x, k][:, None])[:, 0]
 
-        count = self._score_best(sums, weight, sums * weight, 0.0, score, np.inf if self._forced else limit)
+        count = self._score_best(
+            sums, weight, sums * weight, 0.0, score, np.inf if self._forced else limit
+        )
         self._loss += count * len(rows)
         if not self._forced and count > limit:
             return None
         if count > 1:  # a single candidate was scored by itself already
-            rescore_near_best(sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites]))
+            rescore_near_best(
+                sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites])
+            )
         return sums
 
     def _score_best(
@@ -184,7 +227,8 @@ class Dense:
 def _bounds_of_levels(sums: Array, predictive: Array, level: int) -> Array:
     """Return bounds on the sums of all noise levels from those of one: (m, K).
 
-    S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls: S(d_k) <= S(d_0) max(1, d_k / d_0).
+    S(d) = sum of min(C^2, e d) grows with d, and S(d) / d falls: S(d_k) <= S(d_0) max(1, d_k /
+    d_0).
     """
     if predictive.shape[1] == 1:
         return sums[:, None]
@@ -200,7 +244,11 @@ def _highest_bounds(bounds: Array, best: float, count: int) -> Index:
         first = flat.argmax()
         return np.array([first] if flat[first] > 0 else [], np.intp)
     reaching = np.flatnonzero(flat >= max(best * (1 - NEAR_TIE), SMALLEST_SCORE))
-    return reaching if len(reaching) <= count else reaching[np.argpartition(-flat[reaching], count)[:count]]
+    return (
+        reaching
+        if len(reaching) <= count
+        else reaching[np.argpartition(-flat[reaching], count)[:count]]
+    )
 
 
 def over_targets(posterior: Posterior, rows: Index, values: Array) -> Array:

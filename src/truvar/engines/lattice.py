@@ -8,18 +8,20 @@
 | W_a = sum over j of w_j omega_ja | `_weights` of the nodes | (q,) |
 | Z_b = sum over a of W_a C_ab^2 | `sums` | (q,) |
 
-The squares of the entries of a covariance matrix are themselves one, so that C_jx^2 is an inner product of two vectors,
-phi_j and phi_x. S_x differs from the interpolated sum of omega_xb Z_b by
+The squares of the entries of a covariance matrix are themselves one, so that C_jx^2 is an inner
+product of two vectors, phi_j and phi_x. S_x differs from the interpolated sum of omega_xb Z_b by
 
   <sum_j w_j phi_j - sum_a W_a phi_a, phi_x>  +  <sum_a W_a phi_a, phi_x - sum_b omega_xb phi_b>,
 
-each of which the inequality of Cauchy and Schwarz bounds. The norms of the two differences are at most what they are
-under the prior covariance, whose squared entries exceed those of the posterior one as a matrix does (Schur's product
-theorem). Under the prior they are known exactly: the first by one FFT, the second from the offset of x between its
-nodes, so that no bound on derivatives is needed. The first is small, as errors at different targets hardly add up. The
-second is made smaller where it matters: the candidates that may still be best are interpolated from nodes at half the
-distance, and so on, while W stays. Weights can be so much higher at a few targets than around them, next to a
-measurement for instance, that no interpolation is good there: what these exceed the others by is summed directly.
+each of which the inequality of Cauchy and Schwarz bounds. The norms of the two differences are at
+most what they are under the prior covariance, whose squared entries exceed those of the posterior
+one as a matrix does (Schur's product theorem). Under the prior they are known exactly: the first by
+one FFT, the second from the offset of x between its nodes, so that no bound on derivatives is
+needed. The first is small, as errors at different targets hardly add up. The second is made smaller
+where it matters: the candidates that may still be best are interpolated from nodes at half the
+distance, and so on, while W stays. Weights can be so much higher at a few targets than around them,
+next to a measurement for instance, that no interpolation is good there: what these exceed the
+others by is summed directly.
 """
 
 from __future__ import annotations
@@ -34,12 +36,23 @@ from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.engines.matrix import Matrix
 from truvar.engines.nodes import NodePosterior, gather_on_grid, spread_on_grid
-from truvar.engines.products import LEBESGUE, TAPS, Convolution, has_grid_product, lagrange_weights, within_task_form
+from truvar.engines.products import (
+    LEBESGUE,
+    TAPS,
+    Convolution,
+    has_grid_product,
+    lagrange_weights,
+    within_task_form,
+)
 from truvar.engines.rounding import KERNEL_ROUNDING, UNIT, gamma
 from truvar.models.kernels import Stationary
 from truvar.models.posterior import Posterior
 
-SMOOTH = (0, 5)  # RBF and Matern 5/2: for rougher kernels the error falls too slowly with the distance of the nodes
+SMOOTH = (
+    0,
+    5,
+    # RBF and Matern 5/2: for rougher kernels the error falls too slowly with the distance of the nodes
+)
 MAX_NODES = 6000  # a matrix of 288 MB
 BEFORE = TAPS // 2 - 1  # nodes used before the one at or below a point
 CHUNK = 512  # nodes whose covariances are formed at a time
@@ -70,7 +83,8 @@ class Lattice:
     Attributes:
         shape: Number of nodes along every axis.
         corner: First of the nodes that a coordinate is interpolated from, along every axis.
-        weights: Their weights, along every axis. (n_k, 6), or (n_k, 1) where every coordinate is a node
+        weights: Their weights, along every axis. (n_k, 6), or (n_k, 1) where every coordinate is a
+            node
     """
 
     def __init__(self, axes: Sequence[Array], steps: Sequence[int]) -> None:
@@ -81,11 +95,14 @@ class Lattice:
         self.weights: list[Array] = []
         for axis, step in zip(axes, steps, strict=True):
             index = np.arange(len(axis))
-            self.corner.append(index // step)  # of the nodes, of which BEFORE lie below the first coordinate
+            self.corner.append(
+                index // step
+            )  # of the nodes, of which BEFORE lie below the first coordinate
             inside = (index % step) / step
             self.weights.append(np.ones((len(axis), 1)) if step == 1 else lagrange_weights(inside))
         self.shape = tuple(
-            int(corner[-1]) + weights.shape[1] for corner, weights in zip(self.corner, self.weights, strict=True)
+            int(corner[-1]) + weights.shape[1]
+            for corner, weights in zip(self.corner, self.weights, strict=True)
         )
 
     @property
@@ -96,14 +113,19 @@ class Lattice:
     def positions(self) -> list[Index]:
         """Return where the nodes lie along every axis, in steps of the grid from its first point; some are negative."""
         before = [BEFORE if taps > 1 else 0 for taps in self.taps]
-        return [step * (np.arange(n) - b) for n, step, b in zip(self.shape, self.steps, before, strict=True)]
+        return [
+            step * (np.arange(n) - b)
+            for n, step, b in zip(self.shape, self.steps, before, strict=True)
+        ]
 
     def points(self, nodes: Index) -> Array:
         """Return the coordinates of some nodes: (q, d)."""
         at = np.unravel_index(nodes, self.shape)
         columns = [
             first + spacing * where[index]
-            for first, spacing, where, index in zip(self._first, self.spacing, self.positions(), at, strict=True)
+            for first, spacing, where, index in zip(
+                self._first, self.spacing, self.positions(), at, strict=True
+            )
         ]
         return np.stack(columns, axis=1)
 
@@ -121,7 +143,9 @@ class Lattice:
         """Return which nodes some points of the grid are interpolated from, the points as an index per axis."""
         used = np.zeros(self.shape, bool)
         for taps in product(*(range(count) for count in self.taps)):
-            used[tuple(corner[i] + tap for corner, i, tap in zip(self.corner, at, taps, strict=True))] = True
+            used[
+                tuple(corner[i] + tap for corner, i, tap in zip(self.corner, at, taps, strict=True))
+            ] = True
         return used.ravel()
 
     def gather(self, values: Array, at: Sequence[Index]) -> Array:
@@ -129,8 +153,19 @@ class Lattice:
         grid = values.reshape(self.shape)
         out = np.zeros(len(at[0]))
         for taps in product(*(range(count) for count in self.taps)):
-            weight = np.prod([weights[i, tap] for weights, i, tap in zip(self.weights, at, taps, strict=True)], axis=0)
-            out += weight * grid[tuple(corner[i] + tap for corner, i, tap in zip(self.corner, at, taps, strict=True))]
+            weight = np.prod(
+                [weights[i, tap] for weights, i, tap in zip(self.weights, at, taps, strict=True)],
+                axis=0,
+            )
+            out += (
+                weight
+                * grid[
+                    tuple(
+                        corner[i] + tap
+                        for corner, i, tap in zip(self.corner, at, taps, strict=True)
+                    )
+                ]
+            )
         return out
 
     def errors(self, form: Stationary, slack: float) -> Array:
@@ -144,11 +179,19 @@ class Lattice:
             Errors, one for every offset between nodes along every axis: shape `steps`.
         """
         offsets = [np.arange(taps) - (BEFORE if taps > 1 else 0) for taps in self.taps]
-        nodes = np.stack([m.ravel() for m in np.meshgrid(*offsets, indexing="ij")], axis=1) * self.steps * self.spacing
-        inside = np.stack([m.ravel() for m in np.meshgrid(*map(np.arange, self.steps), indexing="ij")], axis=1)
+        nodes = (
+            np.stack([m.ravel() for m in np.meshgrid(*offsets, indexing="ij")], axis=1)
+            * self.steps
+            * self.spacing
+        )
+        inside = np.stack(
+            [m.ravel() for m in np.meshgrid(*map(np.arange, self.steps), indexing="ij")], axis=1
+        )
         omega = np.ones((len(inside), 1))
         for k, (step, taps) in enumerate(zip(self.steps, self.taps, strict=True)):
-            along = np.ones((len(inside), 1)) if taps == 1 else lagrange_weights(inside[:, k] / step)
+            along = (
+                np.ones((len(inside), 1)) if taps == 1 else lagrange_weights(inside[:, k] / step)
+            )
             omega = (omega[:, :, None] * along[:, None, :]).reshape(len(inside), -1)
         unit = Stationary(form.smoothness, 1.0, form.lengthscales)
         among = unit(nodes, nodes) ** 2
@@ -171,7 +214,9 @@ class LatticeBounds:
         count: Number of nodes that stand for the targets.
     """
 
-    def __init__(self, posterior: Posterior, axes: Sequence[Array], form: Stationary, steps: Sequence[int]) -> None:
+    def __init__(
+        self, posterior: Posterior, axes: Sequence[Array], form: Stationary, steps: Sequence[int]
+    ) -> None:
         self._axes = axes
         self._form = form
         self._posterior = posterior
@@ -182,23 +227,36 @@ class LatticeBounds:
         self._nodes = NodePosterior(posterior, lattice.points(np.arange(self.count)))
         self._matrix = Matrix(self._nodes, single=False)  # type: ignore[arg-type]  # it has what a matrix follows
         self._shape = tuple(len(axis) for axis in axes)
-        drift = 0.0  # of coordinates from an evenly spaced axis, in length-scales: no kernel has a larger slope than 1
+        # of coordinates from an evenly spaced axis, in length-scales: no kernel has a larger slope
+        # than 1
+        drift = 0.0
         scales = np.broadcast_to(form.lengthscales, len(axes))
         for axis, spacing, scale in zip(axes, lattice.spacing, scales, strict=True):
-            drift += float(np.abs(axis - axis[0] - spacing * np.arange(len(axis))).max()) / float(scale)
+            drift += float(np.abs(axis - axis[0] - spacing * np.arange(len(axis))).max()) / float(
+                scale
+            )
         self._slack = 2 * (KERNEL_ROUNDING + 4 * drift)
         self._errors = [lattice.errors(form, self._slack)]
         positions = lattice.positions()
-        self._offset = [-int(where[0]) for where in positions]  # of the grid within the one that has all nodes
+        self._offset = [
+            -int(where[0]) for where in positions
+        ]  # of the grid within the one that has all nodes
         extended = [
             max(int(where[-1]) + 1, n) + before
             for where, n, before in zip(positions, self._shape, self._offset, strict=True)
         ]
-        self._at_nodes = np.ix_(*(where + before for where, before in zip(positions, self._offset, strict=True)))
-        steps_apart = [np.arange(n) * spacing for n, spacing in zip(extended, lattice.spacing, strict=True)]
+        self._at_nodes = np.ix_(
+            *(where + before for where, before in zip(positions, self._offset, strict=True))
+        )
+        steps_apart = [
+            np.arange(n) * spacing for n, spacing in zip(extended, lattice.spacing, strict=True)
+        ]
         points = np.stack([m.ravel() for m in np.meshgrid(*steps_apart, indexing="ij")], axis=1)
-        self._squared_kernel = Convolution(form(np.zeros((1, len(extended))), points).reshape(extended) ** 2)
-        # What stands for the targets: the nodes, then the targets with the highest weights, if these stand out.
+        self._squared_kernel = Convolution(
+            form(np.zeros((1, len(extended))), points).reshape(extended) ** 2
+        )
+        # What stands for the targets: the nodes, then the targets with the highest weights, if
+        # these stand out.
         self._weights = np.zeros(0)
         self._heavy = np.zeros(0, np.intp)
         self._norm = 0.0
@@ -217,7 +275,9 @@ class LatticeBounds:
         on_nodes = spread_on_grid(smooth, self._matrices)
         self._weights = np.concatenate([on_nodes, (w - smooth)[self._heavy]])
         everyone = np.arange(self.count)
-        sums = self._matrix.sums(everyone, np.full(self.count, np.inf), np.ones(self.count), on_nodes)
+        sums = self._matrix.sums(
+            everyone, np.full(self.count, np.inf), np.ones(self.count), on_nodes
+        )
         at_heavy = np.zeros(0)
         if len(self._heavy):
             squares = self._covariance(self._heavy_points, self._heavy_columns) ** 2
@@ -239,7 +299,8 @@ class LatticeBounds:
             variance: sigma^2 at every site. (m,)
 
         Returns:
-            Estimates (c,) and errors (c,); None if the nodes are too many or do not get closer any more.
+            Estimates (c,) and errors (c,); None if the nodes are too many or do not get closer any
+            more.
         """
         while len(self._levels) <= level:
             steps = self._levels[-1].steps
@@ -255,7 +316,9 @@ class LatticeBounds:
         sums = np.zeros(prod(lattice.shape))
         sums[used] = self._sums_at(lattice.points(used))
         offsets = tuple(index % step for index, step in zip(at, lattice.steps, strict=True))
-        error = self._share * variance[sites] + self._norm * self._errors[level][offsets] + self._noise
+        error = (
+            self._share * variance[sites] + self._norm * self._errors[level][offsets] + self._noise
+        )
         return lattice.gather(sums, at), error
 
     def _sums_at(self, points: Array) -> Array:
@@ -272,7 +335,9 @@ class LatticeBounds:
     def _covariance(self, points: Array, columns: Array) -> Array:
         """Return C_xa of some points x, given their columns of the factor, and all a that stand for the targets."""
         sites = np.concatenate([self._nodes.sites, self._heavy_points])
-        return np.asarray(self._form(points, sites) - columns.T @ np.hstack([self._nodes.v, self._heavy_columns]))
+        return np.asarray(
+            self._form(points, sites) - columns.T @ np.hstack([self._nodes.v, self._heavy_columns])
+        )
 
     @property
     def _heavy_points(self) -> Array:
@@ -287,16 +352,24 @@ class LatticeBounds:
 
         Args:
             smooth: Weights of the targets without peaks. (n,)
-            sums: Weighted sums of C_ab^2 over all a that stand for the targets, for each of these as b.
+            sums: Weighted sums of C_ab^2 over all a that stand for the targets, for each of these
+                as b.
         """
         difference = np.zeros(self._squared_kernel.shape)
-        inner = tuple(slice(before, before + n) for before, n in zip(self._offset, self._shape, strict=True))
+        inner = tuple(
+            slice(before, before + n) for before, n in zip(self._offset, self._shape, strict=True)
+        )
         difference[inner] = smooth.reshape(self._shape)
         difference[self._at_nodes] -= self._weights[: self.count].reshape(self._levels[0].shape)
         total = float(np.abs(difference).sum())
-        squared = self._squared_kernel.quadratic_form(difference) + self._slack * (self._form.variance * total) ** 2
+        squared = (
+            self._squared_kernel.quadratic_form(difference)
+            + self._slack * (self._form.variance * total) ** 2
+        )
         self._share = sqrt(max(squared, 0.0)) * (1 + 1e-9)
-        variance = np.concatenate([self._nodes.variance, self._posterior.pending_variance[self._heavy]])
+        variance = np.concatenate(
+            [self._nodes.variance, self._posterior.pending_variance[self._heavy]]
+        )
         sd = np.sqrt(variance)
         magnitude = np.abs(self._weights)
         entry = 4 * (self._nodes.n_rows + 16) * UNIT * self._form.variance
@@ -311,7 +384,9 @@ class LatticeBounds:
         """Return values by offset between the nodes at every site: (m,)."""
         steps = self._levels[0].steps
         return np.ascontiguousarray(
-            by_offset[np.ix_(*(np.arange(n) % step for n, step in zip(self._shape, steps, strict=True)))]
+            by_offset[
+                np.ix_(*(np.arange(n) % step for n, step in zip(self._shape, steps, strict=True)))
+            ]
         ).ravel()
 
 

@@ -10,18 +10,20 @@
 | q_x = sum over j of b_j C_jx^2, for some weights b | `ColumnNorms.upper` | (m,) |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-There are five bounds, each good where the others are not; the roots keep the least of them. Where they leave many
-candidates and few targets are active, the rows of Cov of these are kept as a matrix instead (`_sums_by_matrix`).
+There are five bounds, each good where the others are not; the roots keep the least of them. Where
+they leave many candidates and few targets are active, the rows of Cov of these are kept as a matrix
+instead (`_sums_by_matrix`).
 
   norm       S_x <= q_x + d_x sum over j of max(w_j - b_j, 0) e_j
   cap        S_x <= d_x (sum of w e)
-  locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this comes close
-  Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |w^(1/2) u_A|, so that a bound once found stays useful
-  nodes      weighted sums without truncation, interpolated from a few thousand nodes: see `nodes.py` for a squared
+  locality   S_x <= the norm bound minus its gap on rows near x: truncation is local, so that this
+  comes close Lipschitz  a measurement changes S_x^(1/2) by at most |u_x| |w^(1/2) u_A|, so that a
+  bound once found stays useful nodes      weighted sums without truncation, interpolated from a few
+  thousand nodes: see `nodes.py` for a squared
              exponential kernel, `lattice.py` for Matern 5/2 on a regular grid
 
-`search.py` finds the best candidate with them. Every bound includes what rounding can do to it (docs/performance.md,
-"Rounding").
+`search.py` finds the best candidate with them. Every bound includes what rounding can do to it
+(docs/performance.md, "Rounding").
 """
 
 from __future__ import annotations
@@ -44,15 +46,21 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.models.kernels import Coregionalized, stationary_form
 from truvar.models.posterior import Posterior
 
-EXACT_UP_TO = 131_072  # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
+EXACT_UP_TO = (
+    131_072  # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
+)
 TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
-DIRECT_SHARE = 1.0  # norms that take more than this share of scoring every candidate in full are not computed
-MAX_RENEWAL_COST = 3e10  # operations that norms with the weights of one choice may take in a search within a tolerance
+DIRECT_SHARE = (
+    1.0  # norms that take more than this share of scoring every candidate in full are not computed
+)
+# operations that norms with the weights of one choice may take in a search within a tolerance
+MAX_RENEWAL_COST = 3e10
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
 TYPICALLY_LEFT = 32  # how many they leave mostly
 CLOSE = 0.8  # share of the tolerance by which upper bounds may exceed the best estimate
 MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
-MANY_SCORED = 1024  # candidates scored in full for one choice from which on a matrix of the active rows is kept
+# candidates scored in full for one choice from which on a matrix of the active rows is kept
+MANY_SCORED = 1024
 MAX_ENTRIES = 1 << 25  # of that matrix: 256 MB
 MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
@@ -63,13 +71,16 @@ class Lazy:
     Args:
         posterior: Posterior to follow.
         domain: Domain of the study.
-        tolerance: Accepted gap between the choice and the best, as a share of the score of the choice. None: 0 up to
-            131,072 sites, 0.02 beyond. It is used only once the budget is spent.
-        budget: Work for one choice before the tolerance is used, in candidates scored in full. With a tolerance the
-            search ends soon after: the best of the candidates examined most closely is taken, whatever the gap.
+        tolerance: Accepted gap between the choice and the best, as a share of the score of the
+            choice. None: 0 up to 131,072 sites, 0.02 beyond. It is used only once the budget is
+            spent.
+        budget: Work for one choice before the tolerance is used, in candidates scored in full. With
+            a tolerance the search ends soon after: the best of the candidates examined most closely
+            is taken, whatever the gap.
 
     Attributes:
-        optimality_gap: No candidate is better than the last choice by more than this share of its score.
+        optimality_gap: No candidate is better than the last choice by more than this share of its
+            score.
         rescored: Number of candidates scored in full for the last choice.
         max_variance: Largest prior variance.
         roots: Square roots of upper bounds on the sums. (m, K)
@@ -80,11 +91,16 @@ class Lazy:
     name = "lazy"
 
     def __init__(
-        self, posterior: Posterior, domain: Domain, tolerance: float | None = None, budget: int = BUDGET
+        self,
+        posterior: Posterior,
+        domain: Domain,
+        tolerance: float | None = None,
+        budget: int = BUDGET,
     ) -> None:
         if tolerance is not None and not 0 <= tolerance < 1:
             raise InvalidArgumentError(
-                f"tolerance must be a share between 0 and 1, got {tolerance!r}; give one such as 0.02"
+                f"tolerance must be a share between 0 and 1, got {tolerance!r}; give one such as "
+                "0.02"
             )
         if tolerance is None:
             tolerance = TOLERANCE if len(posterior.sites) > EXACT_UP_TO else 0.0
@@ -98,7 +114,9 @@ class Lazy:
         self.roots = np.empty((0, 0))
         self.last_sums = np.empty((0, 0))
         self.work = 0.0
-        self._valid_for: tuple[Array, Array, Array] | None = None  # e, w and d for which the roots are bounds
+        self._valid_for: tuple[Array, Array, Array] | None = (
+            None  # e, w and d for which the roots are bounds
+        )
         self._row_ids: list[int] = []  # of the steps that the roots include
         self._pending: dict[int, Array] = {}  # u of those that were pending
         # Norms over the targets that were active first, and over fewer, where that has paid.
@@ -107,16 +125,24 @@ class Lazy:
         self._nodes_cache: tuple[NodeBounds | LatticeBounds | None] | None = None
         self._active_rows: Matrix | None = None  # Cov(active targets, sites), where they are few
 
-    # -- protocol of engines -------------------------------------------------------------------------------------------
+    # -- protocol of engines
+    # -------------------------------------------------------------------------------------------
 
-    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
+    def sums(
+        self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sums of every site, see `Engine.sums`. For inspection, as scoring all of them takes long."""
         e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
             return self.posterior.factor.sums_everywhere(e, predictive, w)
 
     def sums_at(
-        self, rows: Index, excess: Array, sites: Index, predictive: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        sites: Index,
+        predictive: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return the sums of some sites, see `Engine.sums_at`."""
         e, w = weighted_targets(self.posterior, rows, excess, row_weights)
@@ -124,7 +150,12 @@ class Lazy:
             return self.posterior.factor.sums(e, sites, predictive, w=w)
 
     def best_sums(
-        self, rows: Index, excess: Array, predictive: Array, weight: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        excess: Array,
+        predictive: Array,
+        weight: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return sums of which only the best is wanted, see `Engine.best_sums`."""
         e, given = weighted_targets(self.posterior, rows, excess, row_weights)
@@ -135,13 +166,19 @@ class Lazy:
                 sums = self._sums_by_matrix(matrix, rows, e, w, predictive)
             else:
                 sums = self._search(rows, e, w, predictive, weight, weighted=given is not None)
-            if self.tolerance == 0:  # otherwise the choice depends on the candidates examined before anyhow
+            if (
+                self.tolerance == 0
+            ):  # otherwise the choice depends on the candidates examined before anyhow
                 rescore_near_best(
-                    sums, weight, lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w)
+                    sums,
+                    weight,
+                    lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w),
                 )
             return sums
 
-    def _search(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array, weighted: bool) -> Array:
+    def _search(
+        self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array, weighted: bool
+    ) -> Array:
         """Return the sums of the choice that a search by bounds finds, see `Engine.best_sums`."""
         self._follow(e, w, predictive)
         decided = weighted and self._tighten_by_nodes(rows, e, w, predictive, weight)
@@ -153,7 +190,9 @@ class Lazy:
         """Return Cov(rows, sites), see `Engine.covariance`."""
         factor = self.posterior.factor
         points = self.posterior.sites
-        return np.asarray(self.posterior.k(points[rows], points[sites]) - factor.at(rows).T @ factor.at(sites))
+        return np.asarray(
+            self.posterior.k(points[rows], points[sites]) - factor.at(rows).T @ factor.at(sites)
+        )
 
     def _rows_as_matrix(self, rows: Index) -> Matrix | None:
         """Return Cov of the active rows as a matrix, where they are few and bounds have not helped; None otherwise."""
@@ -166,15 +205,21 @@ class Lazy:
         self._active_rows = matrix
         return matrix
 
-    def _sums_by_matrix(self, matrix: Matrix, rows: Index, e: Array, w: Array, predictive: Array) -> Array:
+    def _sums_by_matrix(
+        self, matrix: Matrix, rows: Index, e: Array, w: Array, predictive: Array
+    ) -> Array:
         """Return the sums of every candidate by a matrix of the active rows: (m, K)."""
-        levels = [matrix.sums(rows, e[rows], predictive[:, k], w[rows]) for k in range(predictive.shape[1])]
+        levels = [
+            matrix.sums(rows, e[rows], predictive[:, k], w[rows])
+            for k in range(predictive.shape[1])
+        ]
         self.rescored = len(predictive)
         self.optimality_gap = 0.0
         self._valid_for = None  # a later search finds its bounds from nothing
         return np.stack(levels, axis=1)
 
-    # -- bounds --------------------------------------------------------------------------------------------------------
+    # -- bounds
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def product(self) -> PriorProduct:
@@ -193,15 +238,19 @@ class Lazy:
             kernel = self.posterior.kernel
             form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
             scales = self.domain.extent if form is None else form.lengthscales
-            self._structure_cache = prior_product(self.posterior, self.domain), Cells(self.domain.points / scales)
+            self._structure_cache = (
+                prior_product(self.posterior, self.domain),
+                Cells(self.domain.points / scales),
+            )
         return self._structure_cache
 
     def _follow(self, e: Array, w: Array, predictive: Array) -> None:
         """Carry the roots over to the present steps, e, w and d (the Lipschitz bound).
 
-        With w^(1/2) min(|C|, (e d)^(1/2)) for every row as a vector f of norm S^(1/2): a step changes each |C_jx| by at
-        most |u_j u_x|, hence |f| by |w^(1/2) u_A| |u_x|; S grows by at most d (w' - w) e' per row where w has grown and
-        d w (e' - e) where e has, and at most in proportion to d where d has.
+        With w^(1/2) min(|C|, (e d)^(1/2)) for every row as a vector f of norm S^(1/2): a step
+        changes each |C_jx| by at most |u_j u_x|, hence |f| by |w^(1/2) u_A| |u_x|; S grows by at
+        most d (w' - w) e' per row where w has grown and d w (e' - e) where e has, and at most in
+        proportion to d where d has.
         """
         posterior = self.posterior
         now = posterior.row_ids
@@ -215,16 +264,22 @@ class Lazy:
                 self._add_step(self._pending[self._row_ids[i]], old_e, old_w)
             for i in range(kept, posterior.n_rows):
                 self._add_step(posterior.factor.row(i), old_e, old_w)
-            growth = float(np.maximum(w - old_w, 0.0) @ e + old_w @ np.maximum(e - old_e, 0.0)) * (1 + SUM_ROUNDING)
+            growth = float(np.maximum(w - old_w, 0.0) @ e + old_w @ np.maximum(e - old_e, 0.0)) * (
+                1 + SUM_ROUNDING
+            )
             if growth > 0 or (predictive > old_d).any():
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.where(predictive > old_d, predictive / old_d, 1.0)
                     squares = np.where(np.isfinite(ratio), self.roots**2 * ratio, np.inf)
-                self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * growth) * (1 + gamma(8))
+                self.roots = np.sqrt(squares + np.maximum(predictive, old_d) * growth) * (
+                    1 + gamma(8)
+                )
         self._valid_for = e, w, predictive
         self._row_ids = list(now)
         self._pending = {
-            row_id: self._pending[row_id] if row_id in self._pending else posterior.factor.row(i).copy()
+            row_id: self._pending[row_id]
+            if row_id in self._pending
+            else posterior.factor.row(i).copy()
             for i, row_id in enumerate(now)
             if i >= posterior.n_observed
         }
@@ -234,17 +289,22 @@ class Lazy:
         norm = float(np.sqrt(w[e > 0] @ u[: len(e)][e > 0] ** 2)) * (1 + SUM_ROUNDING)
         self.roots += (norm * np.abs(u))[:, None]
 
-    def _tighten_by_nodes(self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array) -> bool:
+    def _tighten_by_nodes(
+        self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array
+    ) -> bool:
         """Reduce the roots of a weighted sum to its bound from nodes, where kernel and domain allow it.
 
         Returns:
-            Whether few candidates are left, or none that is better than the best by more than the tolerance.
+            Whether few candidates are left, or none that is better than the best by more than the
+            tolerance.
         """
         posterior = self.posterior
         if (e[rows] < posterior.pending_variance[rows]).any():
             return False  # the sum is truncated
         if self._nodes_cache is None:
-            self._nodes_cache = (node_bounds(posterior, self.domain) or lattice_bounds(posterior, self.domain),)
+            self._nodes_cache = (
+                node_bounds(posterior, self.domain) or lattice_bounds(posterior, self.domain),
+            )
         nodes = self._nodes_cache[0]
         t = posterior.n_rows
         exact = len(posterior.sites) <= EXACT_UP_TO
@@ -270,7 +330,9 @@ class Lazy:
             best = _best_score(estimate, error, per_sum, self.tolerance)
             left = np.flatnonzero((estimate + error) * per_sum > best)
             level += 1
-            found = nodes.refine(left, level, self.posterior.pending_variance) if len(left) else None
+            found = (
+                nodes.refine(left, level, self.posterior.pending_variance) if len(left) else None
+            )
             if found is None:
                 return
             estimate[left], error[left] = found
@@ -283,8 +345,9 @@ class Lazy:
     def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
         """Return norms over the active targets and few others, or None where scoring every candidate is cheaper.
 
-        Weights differ from choice to choice. Norms with the weights of this one are the sums themselves, as long as
-        nothing is truncated; they are computed again unless that takes too long for a search within a tolerance.
+        Weights differ from choice to choice. Norms with the weights of this one are the sums
+        themselves, as long as nothing is truncated; they are computed again unless that takes too
+        long for a search within a tolerance.
         """
         t = self.posterior.n_rows
         m = len(self.posterior.sites)
@@ -319,10 +382,16 @@ class Lazy:
         upper = predictive * (float(w @ e) * (1 + SUM_ROUNDING))
         if norms is not None:
             np.minimum(upper, norm_bound(norms, excess_outside(norms, e, w), predictive), out=upper)
-            if self.posterior.n_rows == 0:  # C is K itself, and min(k^2, e d) can be summed like k^2
+            if (
+                self.posterior.n_rows == 0
+            ):  # C is K itself, and min(k^2, e d) can be summed like k^2
                 for k in range(predictive.shape[1]):
                     cap = float(e.max() * predictive[:, k].max())
-                    np.minimum(upper[:, k], self.product.squared_sums(np.where(e > 0, w, 0.0), cap), out=upper[:, k])
+                    np.minimum(
+                        upper[:, k],
+                        self.product.squared_sums(np.where(e > 0, w, 0.0), cap),
+                        out=upper[:, k],
+                    )
         np.minimum(self.roots, np.sqrt(upper) * (1 + gamma(8)), out=self.roots)
 
 

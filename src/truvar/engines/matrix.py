@@ -7,9 +7,10 @@
 | w_j, 1 in eq. (3) | `row_weights` | (a,) |
 | d_x = sigma_x^2 + noise | `predictive` | (m,) |
 
-A measurement changes Cov by -u u^T, one *step*. The update and the sums of w_j min(C_jx^2, e_j d_x) are made in one
-pass over memory, over the active rows alone: rows outside M or below the truncation contribute exactly zero. A row that
-was not updated for some steps is brought up to date by one matrix product when it is needed again.
+A measurement changes Cov by -u u^T, one *step*. The update and the sums of w_j min(C_jx^2, e_j d_x)
+are made in one pass over memory, over the active rows alone: rows outside M or below the truncation
+contribute exactly zero. A row that was not updated for some steps is brought up to date by one
+matrix product when it is needed again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ BLOCK = 512  # rows brought up to date at a time
 UNBUILT = -1  # number of steps of a row that has no entries yet
 HALF_ULP = 2.0**-24  # largest relative rounding error in single precision
 TINY = float(np.finfo(np.float32).tiny)
-SINGLE_SUM = 64 * HALF_ULP  # relative error of a sum of ROWS terms in single precision, made by eights
+SINGLE_SUM = (
+    64 * HALF_ULP
+)  # relative error of a sum of ROWS terms in single precision, made by eights
 
 
 class Matrix:
@@ -35,28 +38,39 @@ class Matrix:
 
     Args:
         posterior: Posterior to follow.
-        single: Whether to keep the entries in single precision, which takes half the memory and half the time.
+        single: Whether to keep the entries in single precision, which takes half the memory and
+            half the time.
         most_rows: How many different targets will be used at most; None: all of them.
     """
 
     def __init__(self, posterior: Posterior, single: bool, most_rows: int | None = None) -> None:
         self.posterior = posterior
         self._type = np.float32 if single else np.float64
-        self._max_variance = float(np.max(posterior.kernel.diag(posterior.sites)))  # no covariance exceeds it
+        self._max_variance = float(
+            np.max(posterior.kernel.diag(posterior.sites))
+        )  # no covariance exceeds it
         shape = posterior.n_targets if most_rows is None else most_rows, len(posterior.sites)
         self._entries = np.empty(shape, self._type)  # the system provides memory as rows are built
-        self._line = np.zeros(posterior.n_targets, np.intp)  # row of each target, in the order they were built
+        self._line = np.zeros(
+            posterior.n_targets, np.intp
+        )  # row of each target, in the order they were built
         self._n_built = 0
-        self._applied = np.full(posterior.n_targets, UNBUILT)  # number of steps that each row includes
+        self._applied = np.full(
+            posterior.n_targets, UNBUILT
+        )  # number of steps that each row includes
         self._row_ids: list[int] = []  # of the steps that some row may include
         self._pending: dict[int, Array] = {}  # u of those that were pending, to undo them
-        self._roundings = 0  # how often an entry may have been rounded to the precision of the matrix
+        self._roundings = (
+            0  # how often an entry may have been rounded to the precision of the matrix
+        )
 
     def has_room(self, rows: Index) -> bool:
         """Return whether these rows fit beside those that were used before."""
         return self._n_built + int((self._applied[rows] == UNBUILT).sum()) <= len(self._entries)
 
-    def sums(self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None) -> Array:
+    def sums(
+        self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+    ) -> Array:
         """Return the sum over the rows of w_j min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""
         self._follow()
         steps = len(self._row_ids)
@@ -65,13 +79,17 @@ class Matrix:
         out = np.zeros(self._entries.shape[1])
         u = self._row(steps - 1) if steps else np.zeros(len(out), self._type)
         step = np.where(self._applied[rows] < steps, u[rows], self._type(0))
-        with np.errstate(over="ignore", under="ignore"):  # d may become infinite, and then e must not be zero
+        with np.errstate(
+            over="ignore", under="ignore"
+        ):  # d may become infinite, and then e must not be zero
             e = np.maximum(excess, TINY).astype(self._type, copy=False)
             d = predictive.astype(self._type, copy=False)
             w = self._typed_weights(len(rows), row_weights)
 
         def work(tile: slice) -> None:
-            truncated_sums.fused_update_sums(self._entries, lines, step, u, e, w, d, tile.start, tile.stop, out)
+            truncated_sums.fused_update_sums(
+                self._entries, lines, step, u, e, w, d, tile.start, tile.stop, out
+            )
 
         tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
         run_tiles(work, tiles, len(rows) * len(u))
@@ -88,21 +106,31 @@ class Matrix:
     def upper_bounds(self, sums: Array, total_weight: float) -> Array:
         """Return upper bounds on the exact sums, given sums over rows of that total weight in single precision.
 
-        Each time an entry is stored, it is rounded by half an ulp of the largest. The steps use a rounded u, and
+        Each time an entry is stored, it is rounded by half an ulp of the largest. The steps use a
+        rounded u, and
         |u_j u_x| adds up to at most the largest entry over all of them: three times as much. One more covers what is
-        too small for single precision. The root of a sum is the norm of the vector w^1/2 min(|C|, (e d)^1/2), which
-        changes by no more than w^1/2 C does.
+        too small for single precision. The root of a sum is the norm of the vector w^1/2 min(|C|,
+        (e d)^1/2), which changes by no more than w^1/2 C does.
         """
         entry_error = (self._roundings + 5) * HALF_ULP * (1 + 1e-6) * self._max_variance
-        return np.asarray((np.sqrt(sums * (1 + SINGLE_SUM)) + np.sqrt(total_weight) * entry_error) ** 2)
+        return np.asarray(
+            (np.sqrt(sums * (1 + SINGLE_SUM)) + np.sqrt(total_weight) * entry_error) ** 2
+        )
 
     def column_sums(
-        self, rows: Index, columns: Index, excess: Array, predictive: Array, row_weights: Array | None = None
+        self,
+        rows: Index,
+        columns: Index,
+        excess: Array,
+        predictive: Array,
+        row_weights: Array | None = None,
     ) -> Array:
         """Return the sums of a few sites, with d per column; the rows must be up to date."""
         out = np.zeros(len(columns))
         weight = np.ones(len(rows)) if row_weights is None else row_weights
-        truncated_sums.column_sums(self._entries, self._line[rows], columns, excess, weight, predictive, out)
+        truncated_sums.column_sums(
+            self._entries, self._line[rows], columns, excess, weight, predictive, out
+        )
         return out
 
     def block(self, rows: Index, sites: slice) -> Array:
@@ -111,7 +139,8 @@ class Matrix:
         self._bring_up_to_date(rows, len(self._row_ids))
         return np.ascontiguousarray(self._entries[self._line[rows], sites])
 
-    # -- following the posterior ---------------------------------------------------------------------------------------
+    # -- following the posterior
+    # ---------------------------------------------------------------------------------------
 
     def _row(self, step: int) -> Array:
         """Return u of a step."""
@@ -142,7 +171,16 @@ class Matrix:
         for start in range(0, len(u), TILE):
             stop = min(start + TILE, len(u))
             truncated_sums.fused_update_sums(
-                self._entries, lines, u[rows], u, no_excess, no_excess, no_variance, start, stop, no_sums
+                self._entries,
+                lines,
+                u[rows],
+                u,
+                no_excess,
+                no_excess,
+                no_variance,
+                start,
+                stop,
+                no_sums,
             )
         self._applied[rows] = step + 1
 
@@ -185,7 +223,9 @@ class Matrix:
             undone = np.stack([self._pending[row_id] for row_id in dropped[: applied - kept]])
             self._entries[self._line[rows]] += undone[:, rows].T @ undone
             self._applied[rows] = kept
-        self._roundings += 4  # one for the store, the others because steps with a rounded u are not undone exactly
+        self._roundings += (
+            4  # one for the store, the others because steps with a rounded u are not undone exactly
+        )
 
 
 def common_prefix_length(some: list[int], others: list[int]) -> int:

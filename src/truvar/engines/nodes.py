@@ -10,17 +10,19 @@
 | delta, interpolation error of the squared kernel, over the prior variance squared | `error` | |
 | Lambda, largest sum of the magnitudes of omega | `lebesgue` | |
 
-A squared exponential kernel makes f so smooth that S is a polynomial of moderate degree for all purposes: S_x is close
-to the sum over b of omega_xb Z_b. With R_x = f_x^2 - sum_b omega_xb f_b^2, of which Cov(R_x, f_j^2) = 2 (C_jx^2 - sum_b
-omega_xb C_jb^2), the variance of R_x given the data is at most its prior variance, 2 delta^2 k^2: the squares of the
-entries of a covariance matrix are themselves one, and a posterior covariance is below the prior one, also squared entry
-by entry (Schur's product theorem). The inequality of Cauchy and Schwarz gives
+A squared exponential kernel makes f so smooth that S is a polynomial of moderate degree for all
+purposes: S_x is close to the sum over b of omega_xb Z_b. With R_x = f_x^2 - sum_b omega_xb f_b^2,
+of which Cov(R_x, f_j^2) = 2 (C_jx^2 - sum_b omega_xb C_jb^2), the variance of R_x given the data is
+at most its prior variance, 2 delta^2 k^2: the squares of the entries of a covariance matrix are
+themselves one, and a posterior covariance is below the prior one, also squared entry by entry
+(Schur's product theorem). The inequality of Cauchy and Schwarz gives
 
   |S_x - sum_b omega_xb Z_b| <= delta k (sum_j w_j) sigma_x^2 + delta k (sum_a W_a Z_a)^(1/2),    k the prior variance.
 
-delta is that of an analytic function with values in a Hilbert space, on the Bernstein ellipse of parameter rho
-(Trefethen, Approximation Theory and Approximation Practice, Theorem 8.2): 4 M rho^-n / (rho - 1) with n + 1 nodes,
-where M = exp(2 y^2) for the square of the kernel exp(-r^2 / 2) and y is half the minor axis in length-scales.
+delta is that of an analytic function with values in a Hilbert space, on the Bernstein ellipse of
+parameter rho (Trefethen, Approximation Theory and Approximation Practice, Theorem 8.2): 4 M rho^-n
+/ (rho - 1) with n + 1 nodes, where M = exp(2 y^2) for the square of the kernel exp(-r^2 / 2) and y
+is half the minor axis in length-scales.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ from truvar.models.posterior import Posterior
 
 MAX_NODES = 5000  # of all axes together: a matrix of 200 MB
 FEW_NODES = 2500  # nodes that a smaller error may take
-WANTED_ERRORS = (1e-11, 1e-10, 1e-9, 2e-8)  # of the squared kernel, along each axis; the last if the nodes are many
+WANTED_ERRORS = (
+    1e-11,
+    1e-10,
+    1e-9,
+    2e-8,
+)  # of the squared kernel, along each axis; the last if the nodes are many
 CHUNK = 1 << 16  # points interpolated at a time
 ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hundreds of roundings
 
@@ -97,7 +104,9 @@ class NodeBounds:
         count: Number of nodes.
     """
 
-    def __init__(self, posterior: Posterior, domain: Domain, scales: Array, counts: Sequence[int]) -> None:
+    def __init__(
+        self, posterior: Posterior, domain: Domain, scales: Array, counts: Sequence[int]
+    ) -> None:
         low = domain.points.min(axis=0)
         high = domain.points.max(axis=0)
         nodes = [_chebyshev(low[k], high[k], count) for k, count in enumerate(counts)]
@@ -107,7 +116,9 @@ class NodeBounds:
         self._variance = float(posterior.kernel.diag(posterior.sites[:1])[0])
         coordinates = domain.axes if domain.axes is not None else tuple(domain.points.T)
         self._on_grid = domain.axes is not None
-        self._interpolation = [_weights(x, axis) for x, axis in zip(coordinates, nodes, strict=True)]
+        self._interpolation = [
+            _weights(x, axis) for x, axis in zip(coordinates, nodes, strict=True)
+        ]
         self._lebesgue = prod(_lebesgue(count) for count in counts)
         extents = (high - low) / scales
         self._error = 0.0
@@ -135,7 +146,8 @@ class NodeBounds:
         quadratic = max(float(node_weights @ sums), 0.0)
         sd = np.sqrt(self._nodes.variance)
         magnitude = np.abs(node_weights)
-        # Rounding of the sums: of products and sums, and of the entries, each changed once per step.
+        # Rounding of the sums: of products and sums, and of the entries, each changed once per
+        # step.
         steps = self._nodes.n_rows + 16
         entry = 4 * steps * UNIT * self._variance
         size = float(magnitude @ sd**2) * float(sd.max()) ** 2
@@ -166,7 +178,9 @@ class NodeBounds:
         for start in range(0, len(out), CHUNK):
             parts = [matrix[start : start + CHUNK] for matrix in self._interpolation]
             first = parts[0] @ at_nodes
-            out[start : start + CHUNK] = first if len(parts) == 1 else (first * parts[1]).sum(axis=1)
+            out[start : start + CHUNK] = (
+                first if len(parts) == 1 else (first * parts[1]).sum(axis=1)
+            )
         return out
 
 

@@ -7,9 +7,10 @@
 | C_jx = k(j, x) - v_j . v_x | never formed | |
 | u, the row that a measurement adds to the factor | `factor.row(i)` | (m,) |
 
-A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 sum_j b_j u_j^2 with p_x the sum of b_j u_j
-C_jx, which is (K b u)_x - v_x . (V b u): one product with the prior covariance and two passes over the factor. Bounds
-on their errors are added, so that `upper` never falls below q.
+A measurement turns C into C - u u^T, and q_x into q_x - 2 u_x p_x + u_x^2 sum_j b_j u_j^2 with p_x
+the sum of b_j u_j C_jx, which is (K b u)_x - v_x . (V b u): one product with the prior covariance
+and two passes over the factor. Bounds on their errors are added, so that `upper` never falls below
+q.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class ColumnNorms:
         self._total = float(self.base.sum()) * (1 + SUM_ROUNDING)
         self._row_ids = posterior.row_ids[: posterior.n_observed]  # of the steps that are included
         self._before: dict[int, Array] = {}  # `upper` before each step that was pending, to undo it
-        self._max_variance = (1 + LENGTH_ERROR) * float(np.asarray(posterior.kernel.diag(posterior.sites)).max())
+        self._max_variance = (1 + LENGTH_ERROR) * float(
+            np.asarray(posterior.kernel.diag(posterior.sites)).max()
+        )
         self.upper = self._build()
 
     @property
@@ -71,7 +74,9 @@ class ColumnNorms:
             self.upper = self._after_step(i)
             self._row_ids.append(now[i])
         pending = set(now[posterior.n_observed :])
-        self._before = {row_id: upper for row_id, upper in self._before.items() if row_id in pending}
+        self._before = {
+            row_id: upper for row_id, upper in self._before.items() if row_id in pending
+        }
 
     @property
     def _n_common(self) -> int:
@@ -92,11 +97,20 @@ class ColumnNorms:
         p -= factor.combine(inner)
         # |v_x| <= k(x, x)^(1/2), so that the norms of V and v_x need not be computed.
         rounding = gamma(i + 2) * float(np.linalg.norm(inner))
-        rounding += block_error(n) * float(np.abs(weights).sum()) * (1 + SUM_ROUNDING) * sqrt(self._max_variance)
+        rounding += (
+            block_error(n)
+            * float(np.abs(weights).sum())
+            * (1 + SUM_ROUNDING)
+            * sqrt(self._max_variance)
+        )
         error = error + sqrt(self._max_variance) * rounding
         cross = 2 * u * p
         square = u * u * weighted_square
-        slack = 2 * np.abs(u) * error + gamma(12) * (self.upper + np.abs(cross) + square) + gamma(n + 2) * square
+        slack = (
+            2 * np.abs(u) * error
+            + gamma(12) * (self.upper + np.abs(cross) + square)
+            + gamma(n + 2) * square
+        )
         return np.asarray(np.maximum(self.upper - cross + square + slack, 0.0))
 
     def _build(self) -> Array:

@@ -6,10 +6,10 @@
 | sum over targets j of w_j k(j, x)^2, w >= 0 | `PriorProduct.squared_sums`, an upper bound | (m,) |
 | covariance of each task with the target task | `between` | (n_tasks,) |
 
-There are three methods, from the most special to the most general: `GridProduct`, by FFT on a regular grid;
-`InterpolatedProduct`, by FFT on a regular grid laid around scattered points; `LowRankProduct`, by a pivoted Cholesky
-factor, for any kernel. Every error is bounded, rounding included; the section "Rounding" of docs/performance.md derives
-the bounds.
+There are three methods, from the most special to the most general: `GridProduct`, by FFT on a
+regular grid; `InterpolatedProduct`, by FFT on a regular grid laid around scattered points;
+`LowRankProduct`, by a pivoted Cholesky factor, for any kernel. Every error is bounded, rounding
+included; the section "Rounding" of docs/performance.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -35,13 +35,19 @@ FFT_ROUNDING = 16 * UNIT  # error of an FFT per binary digit of its length, for 
 EVEN = 1e-12  # share of its extent by which the values of an evenly spaced axis may be off
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE = 356 / 256  # largest sum of the magnitudes of their weights
-REMAINDER = (15 / 8) ** 2 / 720  # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
-MAX_INTERPOLATION_ERROR = 1e-4  # share of the prior variance: with a larger error interpolation is not used
+REMAINDER = (
+    15 / 8
+) ** 2 / 720  # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
+MAX_INTERPOLATION_ERROR = (
+    1e-4  # share of the prior variance: with a larger error interpolation is not used
+)
 MIN_INTERPOLATION_ERROR = 1e-11  # share of the prior variance: a smaller error is not useful
 PIVOTS = 32  # pivots of a low-rank factor found at a time
 FACTOR_BYTES = 2 << 30  # largest size of a low-rank factor
 FACTOR_RANK = 1024  # largest rank of a low-rank factor
-MIN_REMAINDER = 1e-13  # share of the prior variance at which a low-rank factor is as accurate as it can be
+MIN_REMAINDER = (
+    1e-13  # share of the prior variance at which a low-rank factor is as accurate as it can be
+)
 
 
 class PriorProduct(Protocol):
@@ -81,7 +87,11 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
 
 def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
     """Return whether products are convolutions on a regular grid, the fastest kind."""
-    return domain.axes is not None and _evenly_spaced(domain.axes) and within_task_form(posterior) is not None
+    return (
+        domain.axes is not None
+        and _evenly_spaced(domain.axes)
+        and within_task_form(posterior) is not None
+    )
 
 
 def within_task_form(posterior: Posterior) -> Stationary | None:
@@ -91,7 +101,8 @@ def within_task_form(posterior: Posterior) -> Stationary | None:
     return None if form is None or form.categorical else form
 
 
-# -- regular grids -----------------------------------------------------------------------------------------------------
+# -- regular grids
+# --------------------------------------------------------------------------------------------------
 
 
 class Convolution:
@@ -113,10 +124,14 @@ class Convolution:
         for axis, (n, size) in enumerate(zip(table.shape, self._padded, strict=True)):
             offset = np.minimum(np.arange(size), size - np.arange(size))
             wrapped = np.take(wrapped, np.minimum(offset, n - 1), axis=axis)
-        self._spectrum = scipy.fft.rfftn(wrapped).real  # k is even, so that the imaginary part is rounding
+        self._spectrum = scipy.fft.rfftn(
+            wrapped
+        ).real  # k is even, so that the imaginary part is rounding
         size = prod(self._padded)
         digits = log2(max(size, 2))
-        magnitude = 2 * float(np.abs(self._spectrum).max()) + sqrt(size) * float(np.linalg.norm(wrapped))
+        magnitude = 2 * float(np.abs(self._spectrum).max()) + sqrt(size) * float(
+            np.linalg.norm(wrapped)
+        )
         self.rounding = FFT_ROUNDING * digits * magnitude
         self.cost = 48 * size * digits
 
@@ -169,7 +184,9 @@ class GridProduct:
         # None of these kernels changes by more than 1 per length-scale.
         drift = sum(
             float(np.abs(axis - axis[0] - offset).max() / scale)
-            for axis, offset, scale in zip(axes, offsets, np.broadcast_to(form.lengthscales, len(axes)), strict=True)
+            for axis, offset, scale in zip(
+                axes, offsets, np.broadcast_to(form.lengthscales, len(axes)), strict=True
+            )
         )
         self._kernel_error = form.variance * (KERNEL_ROUNDING + 4 * drift)
         self.cost = self._convolution.cost
@@ -188,7 +205,10 @@ class GridProduct:
         value = convolution(weights.reshape(self._table.shape)).ravel()
         variance = float(self._table.flat[0])
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
-        value += convolution.rounding * float(np.linalg.norm(weights)) + 2 * variance * self._kernel_error * total
+        value += (
+            convolution.rounding * float(np.linalg.norm(weights))
+            + 2 * variance * self._kernel_error * total
+        )
         return _for_tasks(self._between**2, value)
 
 
@@ -206,14 +226,16 @@ def _for_tasks(between: Array, value: Array) -> Array:
     return value if len(between) == 1 and between[0] == 1 else np.outer(between, value).ravel()
 
 
-# -- scattered points in few dimensions --------------------------------------------------------------------------------
+# -- scattered points in few dimensions
+# --------------------------------------------------------------------------------
 
 
 class InterpolatedProduct:
     """Products with a stationary kernel on scattered points, by interpolation from a regular grid.
 
-    k(x, y) is the sum of w_a(x) k(a - b) w_b(y) over the nodes a, b of the grid, with the weights of interpolation by
-    polynomials of degree 5. The spectral density of the kernel bounds the error.
+    k(x, y) is the sum of w_a(x) k(a - b) w_b(y) over the nodes a, b of the grid, with the weights
+    of interpolation by polynomials of degree 5. The spectral density of the kernel bounds the
+    error.
 
     Args:
         form: The kernel within a task.
@@ -229,7 +251,9 @@ class InterpolatedProduct:
         self._spacing = spacing
         self._dims = points.shape[1]
         position = (points - points.min(axis=0)) / spacing
-        self._order = np.lexsort(np.floor(position).T[::-1])  # neighbours in memory are neighbours on the grid
+        self._order = np.lexsort(
+            np.floor(position).T[::-1]
+        )  # neighbours in memory are neighbours on the grid
         position = position[self._order]
         corner = np.floor(position).astype(np.intp)
         missing = 3 - self._dims
@@ -239,7 +263,9 @@ class InterpolatedProduct:
         self._corner = np.column_stack([np.zeros((len(points), missing), np.intp), corner])
         offsets = [np.arange(n) * (spacing if n > 1 else 0.0) for n in self._shape]
         nodes = np.stack([m.ravel() for m in np.meshgrid(*offsets, indexing="ij")], axis=1)
-        self._table = Stationary(form.smoothness, form.variance, np.ones(3))(np.zeros((1, 3)), nodes)
+        self._table = Stationary(form.smoothness, form.variance, np.ones(3))(
+            np.zeros((1, 3)), nodes
+        )
         self._table = self._table.reshape(self._shape)
         self._convolution = Convolution(self._table)
         crowd = np.bincount(np.ravel_multi_index(tuple(self._corner.T), self._shape)).max()
@@ -252,7 +278,9 @@ class InterpolatedProduct:
     def multiply(self, weights: Array) -> tuple[Array, Array | float]:
         """Return K(sites, targets) w and a bound on its error, see `PriorProduct.multiply`."""
         value, norm = self._product(self._convolution, weights)
-        relative = interpolation_error(self._smoothness, self._spacing, self._dims) + self._kernel_error
+        relative = (
+            interpolation_error(self._smoothness, self._spacing, self._dims) + self._kernel_error
+        )
         error = self._convolution.rounding * norm * LEBESGUE**self._dims
         error += self._variance * relative * float(np.abs(weights).sum())
         return _for_tasks(self._between, value), error * float(np.abs(self._between).max())
@@ -260,11 +288,15 @@ class InterpolatedProduct:
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`.
 
-        The square of a kernel has the sum of two frequencies drawn from its density, and |a + b|^6 <= 2^5 (a^6 + b^6).
+        The square of a kernel has the sum of two frequencies drawn from its density, and |a + b|^6
+        <= 2^5 (a^6 + b^6).
         """
         convolution = Convolution(self._table**2)
         value, norm = self._product(convolution, weights)
-        relative = 2 * interpolation_error(self._smoothness, self._spacing, self._dims, 32.0) + 2 * self._kernel_error
+        relative = (
+            2 * interpolation_error(self._smoothness, self._spacing, self._dims, 32.0)
+            + 2 * self._kernel_error
+        )
         value += convolution.rounding * norm * LEBESGUE**self._dims
         value += self._variance**2 * relative * float(weights.sum()) * (1 + SUM_ROUNDING)
         return _for_tasks(self._between**2, value)
@@ -272,9 +304,13 @@ class InterpolatedProduct:
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
         """Return W convolution(W^T weights) with the interpolation weights W, and the norm of W^T weights."""
         grid = np.zeros(self._shape)
-        interpolation.spread(weights[self._order], self._corner, self._slow, self._middle, self._fast, grid)
+        interpolation.spread(
+            weights[self._order], self._corner, self._slow, self._middle, self._fast, grid
+        )
         in_order = np.empty(len(weights))
-        interpolation.gather(convolution(grid), self._corner, self._slow, self._middle, self._fast, in_order)
+        interpolation.gather(
+            convolution(grid), self._corner, self._slow, self._middle, self._fast, in_order
+        )
         out = np.empty(len(weights))
         out[self._order] = in_order
         return out, float(np.linalg.norm(grid))
@@ -283,9 +319,9 @@ class InterpolatedProduct:
 def interpolation_error(smoothness: int, spacing: float, dims: int, factor: float = 1.0) -> float:
     """Return a bound on the error of an interpolated kernel of unit variance.
 
-    A wave of frequency w is interpolated to within min(1 + Lebesgue, remainder (w spacing)^6); the error is the mean of
-    that over the spectral density, which is normal for RBF and Student's t with 2 nu degrees of freedom for Matern, in
-    every axis and for both arguments.
+    A wave of frequency w is interpolated to within min(1 + Lebesgue, remainder (w spacing)^6); the
+    error is the mean of that over the spectral density, which is normal for RBF and Student's t
+    with 2 nu degrees of freedom for Matern, in every axis and for both arguments.
 
     Args:
         smoothness: Twice nu; 0 for RBF.
@@ -299,7 +335,9 @@ def interpolation_error(smoothness: int, spacing: float, dims: int, factor: floa
         mean = 15 * remainder  # the sixth moment of the normal density
     else:
         degrees = float(smoothness)
-        tail = gamma_function((degrees + 1) / 2) / (sqrt(degrees * pi) * gamma_function(degrees / 2))
+        tail = gamma_function((degrees + 1) / 2) / (
+            sqrt(degrees * pi) * gamma_function(degrees / 2)
+        )
         tail *= degrees ** ((degrees + 1) / 2)  # the density at w is below tail / w^(degrees + 1)
         edge = (most / remainder) ** (1 / TAPS)
         mean = 2 * tail * most * edge**-degrees * (1 / (TAPS - degrees) + 1 / degrees)
@@ -318,7 +356,11 @@ def _node_spacing(smoothness: int, extents: Array, count: int) -> float | None:
         and float(np.prod(2 * (1.25 * extents / spacing + TAPS))) <= max_nodes
     ):
         spacing /= 1.25
-    return spacing if interpolation_error(smoothness, spacing, dims) <= MAX_INTERPOLATION_ERROR else None
+    return (
+        spacing
+        if interpolation_error(smoothness, spacing, dims) <= MAX_INTERPOLATION_ERROR
+        else None
+    )
 
 
 def lagrange_weights(position: Array) -> Array:
@@ -331,13 +373,15 @@ def lagrange_weights(position: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-# -- any kernel and domain ---------------------------------------------------------------------------------------------
+# -- any kernel and domain
+# ---------------------------------------------------------------------------------------------
 
 
 class LowRankProduct:
     """Products with K = Phi^T Phi + E by a pivoted Cholesky factor.
 
-    E is what a posterior leaves of the prior covariance, so that |E_ij| <= (E_ii E_jj)^(1/2), up to rounding.
+    E is what a posterior leaves of the prior covariance, so that |E_ij| <= (E_ii E_jj)^(1/2), up to
+    rounding.
     """
 
     def __init__(self, posterior: Posterior) -> None:
@@ -347,15 +391,20 @@ class LowRankProduct:
         self._factor, pivots, rest = _pivoted_factor(posterior, diagonal, max_rank)
         rank = len(pivots)
         max_variance = float(diagonal.max())
-        # Phi solves L Phi = K(pivots, sites) up to `residual`, whose effect on E goes with the weights L^-T Phi
+        # Phi solves L Phi = K(pivots, sites) up to `residual`, whose effect on E goes with the
+        # weights L^-T Phi
         residual = (2 * gamma(rank + 8) + KERNEL_ROUNDING) * max_variance
         lower = np.ascontiguousarray(self._factor[:, pivots].T)
         stretch = np.ones(len(diagonal))
         for start in range(0, len(diagonal), BLOCK):
             tile = slice(start, start + BLOCK)
-            solved = solve_triangular(lower, self._factor[:, tile], lower=True, trans=1, check_finite=False)
+            solved = solve_triangular(
+                lower, self._factor[:, tile], lower=True, trans=1, check_finite=False
+            )
             stretch[tile] += np.abs(solved).sum(axis=0)
-        self._rest = np.sqrt(np.maximum(rest, 0.0) + gamma(rank + 4) * max_variance + 2 * residual * stretch**2)
+        self._rest = np.sqrt(
+            np.maximum(rest, 0.0) + gamma(rank + 4) * max_variance + 2 * residual * stretch**2
+        )
         self._max_variance = max_variance
         self._root = np.sqrt(diagonal)
         self.cost = 48.0 * rank * len(diagonal)
@@ -366,7 +415,10 @@ class LowRankProduct:
         norm = float(np.linalg.norm(weights))
         rounding = gamma(len(inner) + 2) * float(np.linalg.norm(inner))
         rounding += block_error(self._n_targets) * norm * sqrt(self._n_targets * self._max_variance)
-        error = self._rest * float(self._rest[: self._n_targets] @ np.abs(weights)) + self._root * rounding
+        error = (
+            self._rest * float(self._rest[: self._n_targets] @ np.abs(weights))
+            + self._root * rounding
+        )
         return inner @ self._factor, error
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
@@ -384,10 +436,13 @@ class LowRankProduct:
         return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + SUM_ROUNDING))
 
 
-def _pivoted_factor(posterior: Posterior, diagonal: Array, max_rank: int) -> tuple[Array, Index, Array]:
+def _pivoted_factor(
+    posterior: Posterior, diagonal: Array, max_rank: int
+) -> tuple[Array, Index, Array]:
     """Return a pivoted Cholesky factor Phi (r, m), its pivots (r,), and what it leaves of the diagonal (m,).
 
-    A block of pivots is found at a time: the largest remainders, without those that are nearly determined by others.
+    A block of pivots is found at a time: the largest remainders, without those that are nearly
+    determined by others.
     """
     k = posterior.k
     sites = posterior.sites
@@ -406,7 +461,9 @@ def _pivoted_factor(posterior: Posterior, diagonal: Array, max_rank: int) -> tup
             lower = cholesky(block[:, new], lower=True)
         except np.linalg.LinAlgError:  # the remainder is below rounding: nothing more to gain
             break
-        factor[rank : rank + len(new)] = solve_triangular(lower, block, lower=True, check_finite=False)
+        factor[rank : rank + len(new)] = solve_triangular(
+            lower, block, lower=True, check_finite=False
+        )
         rest -= (factor[rank : rank + len(new)] ** 2).sum(axis=0)
         pivots = np.concatenate([pivots, new])
     return factor[: len(pivots)], pivots, rest
@@ -421,7 +478,9 @@ def _independent(covariance: Array, most: int, least: float) -> Index:
         pivot = int(np.argmax(rest))
         if chosen and rest[pivot] < least:
             break
-        row = (covariance[pivot] - rows[: len(chosen), pivot] @ rows[: len(chosen)]) / sqrt(max(rest[pivot], 1e-300))
+        row = (covariance[pivot] - rows[: len(chosen), pivot] @ rows[: len(chosen)]) / sqrt(
+            max(rest[pivot], 1e-300)
+        )
         rows[len(chosen)] = row
         rest -= row**2
         chosen.append(pivot)

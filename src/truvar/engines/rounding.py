@@ -23,14 +23,16 @@ def gamma(terms: float) -> float:
     return terms * UNIT / (1 - terms * UNIT)
 
 
-SUM_ROUNDING = gamma(1 << 15)  # relative error of a sum by tiles of 2048 terms, up to sixty million terms
+SUM_ROUNDING = gamma(
+    1 << 15
+)  # relative error of a sum by tiles of 2048 terms, up to sixty million terms
 
 
 def block_error(terms: int) -> float:
     """Return the largest relative error of a sum of that many terms made by blocks.
 
-    `blocked_product` is off by at most this share of the sum of the magnitudes, also where several shorter parts are
-    summed so and then added.
+    `blocked_product` is off by at most this share of the sum of the magnitudes, also where several
+    shorter parts are summed so and then added.
     """
     return gamma(BLOCK + terms / BLOCK + 2)
 

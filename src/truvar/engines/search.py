@@ -1,8 +1,9 @@
 """One choice of the matrix-free engine: tighten upper bounds, the highest first, until none reaches the best score.
 
-The candidate with the highest bound is examined first: on rows near it, on more of them, then on all rows ("in full").
-Where exactness would take too long, the search ends within a tolerance, or reports how far its choice can be from the
-best. Every bound includes what rounding can do to it (docs/performance.md, "Rounding").
+The candidate with the highest bound is examined first: on rows near it, on more of them, then on
+all rows ("in full"). Where exactness would take too long, the search ends within a tolerance, or
+reports how far its choice can be from the best. Every bound includes what rounding can do to it
+(docs/performance.md, "Rounding").
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ MIN_BUDGET = 5e3  # the same in operations per site, at least
 LAST_RESORT = 1.2  # budgets after which the best candidate examined is taken, whatever the gap
 MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
 FIRST_BATCH = 16  # candidates scored in full at a time, at first
-MAX_BATCH = 64  # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
+MAX_BATCH = (
+    64  # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
+)
 MAX_EXAMINED = 4096  # leading candidates whose cells are examined at a time, at most
 NEAR_COUNTS = (512, 4096, 32768)  # rows near a candidate that it is examined on, stage by stage
 SCORED = len(NEAR_COUNTS) + 1  # stage of candidates that are scored in full
-RENEWAL_SHARE = 0.8  # share of the targets of the norms below which new norms over the active ones may pay
+RENEWAL_SHARE = (
+    0.8  # share of the targets of the norms below which new norms over the active ones may pay
+)
 RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
 SAMPLE = 2048  # candidates, and rows, of a guess by sampling
 # Costs in floating-point operations of a matrix product that take as long.
@@ -50,7 +55,9 @@ def excess_outside(norms: ColumnNorms, e: Array, w: Array) -> float:
     return float(np.maximum(w - norms.base, 0.0) @ e) * (1 + SUM_ROUNDING)
 
 
-def norm_bound(norms: ColumnNorms, outside: float, predictive: Array, sites: Index | slice = slice(None)) -> Array:
+def norm_bound(
+    norms: ColumnNorms, outside: float, predictive: Array, sites: Index | slice = slice(None)
+) -> Array:
     """Return q_x + d_x (what the norms do not cover) at some sites, with d (c, K): (c, K)."""
     return np.asarray((norms.upper[sites][:, None] + outside * predictive) * (1 + gamma(4)))
 
@@ -66,7 +73,8 @@ class Search:
         w: Weight of every target. (n,)
         predictive: d. (m, K)
         weight: Factor that turns a sum into a score. (m, K)
-        decided: Whether the bounds are so close already that the search ends as soon as the tolerance allows.
+        decided: Whether the bounds are so close already that the search ends as soon as the
+            tolerance allows.
 
     Attributes:
         sums: Upper bounds, exact where `stage` is SCORED. (m, K)
@@ -100,10 +108,14 @@ class Search:
         self.sums = engine.roots**2 * (1 + gamma(4))
         self.scores = (self.sums * weight).max(axis=1)
         self.stage = np.zeros(len(weight), np.int8)
-        self.row_cost = 2 * self.posterior.n_rows + KERNEL_COST  # operations for one row of a candidate
+        self.row_cost = (
+            2 * self.posterior.n_rows + KERNEL_COST
+        )  # operations for one row of a candidate
         self.near_counts: list[int] = []
         if norms is not None:
-            self.near_counts = [count for count in NEAR_COUNTS if count <= MAX_EXAMINE_SHARE * len(rows)]
+            self.near_counts = [
+                count for count in NEAR_COUNTS if count <= MAX_EXAMINE_SHARE * len(rows)
+            ]
         self.best = 0.0
         self.rescored = 0
         self.n_examined = FIRST_BATCH  # candidates examined at a time
@@ -146,21 +158,29 @@ class Search:
             else:
                 self._tighten(remaining)
                 norms = self.norms
-                if norms is not None and engine.work > norms.build_cost and self._renew_norms(RENEWAL_SHARE):
+                if (
+                    norms is not None
+                    and engine.work > norms.build_cost
+                    and self._renew_norms(RENEWAL_SHARE)
+                ):
                     remaining = self._remaining()
         engine.optimality_gap = gap if len(remaining) else 0.0
         engine.rescored = self.rescored
-        if len(remaining):  # candidates that are at most tied, or better within the tolerance, must not be chosen
+        if len(
+            remaining
+        ):  # candidates that are at most tied, or better within the tolerance, must not be chosen
             weight = self.weight[remaining]
-            below = np.divide(self.best * (1 - NEAR_TIE), weight, where=weight > 0, out=self.sums[remaining])
+            below = np.divide(
+                self.best * (1 - NEAR_TIE), weight, where=weight > 0, out=self.sums[remaining]
+            )
             self.sums[remaining] = np.minimum(self.sums[remaining], below)
         return self.sums
 
     def _sample_promising(self, remaining: Index) -> Index:
         """Guess where the best candidates are.
 
-        Candidates spread over the domain are compared by their sums over a sample of the rows, then those around the
-        best of them.
+        Candidates spread over the domain are compared by their sums over a sample of the rows, then
+        those around the best of them.
         """
         cells = self.engine.cells
         n = len(self.e)
@@ -205,7 +225,9 @@ class Search:
             self._score_examined(remaining, FIRST_BATCH * len(self.rows) * self.row_cost)
         else:
             self._score(leaders)
-            self.batch = min(2 * self.batch, max(MAX_BATCH, int(ROUND_COST / (len(self.rows) * self.row_cost))))
+            self.batch = min(
+                2 * self.batch, max(MAX_BATCH, int(ROUND_COST / (len(self.rows) * self.row_cost)))
+            )
 
     def _score_examined(self, remaining: Index, least_work: float) -> None:
         """Score the best examined candidates in full, if more than that work was done since the last scoring.
@@ -228,7 +250,9 @@ class Search:
         these = remaining[leading[cell_of[remaining % n]] & (self.stage[remaining] == stage)]
         these = these[np.argsort(cell_of[these % n], kind="stable")]
         count = self.near_counts[stage]
-        fetch_cost = CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST  # per row of a cell
+        fetch_cost = (
+            CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
+        )  # per row of a cell
         most = int(fetch_cost / self.row_cost) + 1
         groups = []
         work = 0.0
@@ -256,12 +280,24 @@ class Search:
                 cell = int(neighbours.cells.of[groups[i][0] % len(self.e)])
                 near[i] = neighbours.near(cell, count)
 
-        run_tiles(find, [slice(i, i + 4) for i in range(0, len(groups), 4)], len(groups) * len(neighbours.sizes))
-        neighbourhoods = [(rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)]
-        found = self.posterior.factor.bound_gaps(neighbourhoods, self.e, neighbours.norms.base, self.w)
+        run_tiles(
+            find,
+            [slice(i, i + 4) for i in range(0, len(groups), 4)],
+            len(groups) * len(neighbours.sizes),
+        )
+        neighbourhoods = [
+            (rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)
+        ]
+        found = self.posterior.factor.bound_gaps(
+            neighbourhoods, self.e, neighbours.norms.base, self.w
+        )
         entry = entry_error(self.posterior, self.engine.max_variance)
         for (rows, sites, d), (gaps, squares) in zip(neighbourhoods, found, strict=True):
-            off = sqrt(float(np.maximum(self.w[rows], neighbours.norms.base[rows]).sum())) * (1 + SUM_ROUNDING) * entry
+            off = (
+                sqrt(float(np.maximum(self.w[rows], neighbours.norms.base[rows]).sum()))
+                * (1 + SUM_ROUNDING)
+                * entry
+            )
             slack = (2 * np.sqrt(squares) * off + off * off)[:, None]
             slack = slack + gamma(2 * len(rows) + 16) * (squares[:, None] + neighbours.outside * d)
             bound = norm_bound(neighbours.norms, neighbours.outside, d, sites) - gaps + slack
@@ -272,7 +308,9 @@ class Search:
         if len(sites):
             sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], w=self.w)
             self._set_scored(sites, sums, SUM_ROUNDING)
-            self.engine.work += len(self.rows) * (self.posterior.n_rows * READ_COST + len(sites) * self.row_cost)
+            self.engine.work += len(self.rows) * (
+                self.posterior.n_rows * READ_COST + len(sites) * self.row_cost
+            )
             self.work_at_scoring = self.engine.work
         return len(sites)
 
@@ -305,7 +343,8 @@ class Search:
     def _renew_norms(self, fewer: float) -> bool:
         """Compute norms over the active targets alone, if they are fewer than that share of the present ones.
 
-        This is done once examining candidates has taken as long as it does, or where nothing else reduces the gap.
+        This is done once examining candidates has taken as long as it does, or where nothing else
+        reduces the gap.
 
         Returns:
             Whether new norms were computed.
@@ -319,7 +358,9 @@ class Search:
         self.work_at_scoring = engine.work
         rest = np.flatnonzero(self.stage < SCORED)
         self.stage[rest] = 0
-        self._apply_bound(rest, norm_bound(self.norms, self.neighbours.outside, self.predictive[rest], rest))
+        self._apply_bound(
+            rest, norm_bound(self.norms, self.neighbours.outside, self.predictive[rest], rest)
+        )
         return True
 
 

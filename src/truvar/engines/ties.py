@@ -1,8 +1,9 @@
 """Tie-breaking: which scores count as equal, and how the choice among them is made independent of rounding.
 
-The rounding of an engine depends on the sequence of updates that it made, among them suggestions that were withdrawn
-since. Candidates on whose rounding the choice depends are therefore scored again one at a time, from the factor alone:
-the choice is a function of the observations and the pending actions.
+The rounding of an engine depends on the sequence of updates that it made, among them suggestions
+that were withdrawn since. Candidates on whose rounding the choice depends are therefore scored
+again one at a time, from the factor alone: the choice is a function of the observations and the
+pending actions.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ import numpy as np
 
 from truvar._typing import Array, Index
 
-TIE_TOLERANCE = 1e-9  # relative: scores this close to the best are tied with it, and the first of them is chosen
-NEAR_TIE = 2 * TIE_TOLERANCE  # relative: a score below the best by more than this cannot be tied with it
+# relative: scores this close to the best are tied with it, and the first of them is chosen
+TIE_TOLERANCE = 1e-9
+NEAR_TIE = (
+    2 * TIE_TOLERANCE
+)  # relative: a score below the best by more than this cannot be tied with it
 MAX_RESCORED = 64  # candidates scored again, at most
 
 
 def near_best(scores: Array) -> Index:
     """Return the rows on whose rounding the choice of the highest score depends.
 
-    That is the first of the tied rows or, if the score of any row lies so close to the limit of a tie that rounding
-    decides on which side, all rows that could be tied.
+    That is the first of the tied rows or, if the score of any row lies so close to the limit of a
+    tie that rounding decides on which side, all rows that could be tied.
 
     Args:
         scores: Scores of all rows. (m,)

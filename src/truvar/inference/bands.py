@@ -7,9 +7,10 @@
 | the band reported, the number of thresholds with P_k >= 1/2 | `BandStatements.reported` | (n,) |
 | c(x), the probability of that band | `certainty` | (n,) |
 
-A point is decided with confidence q if all points up to it, in descending order of c, lie in their reported bands
-*jointly* with probability >= q, as for one threshold. The F1 score is that of the points above a threshold, averaged
-over the thresholds; for `LevelSet(between=...)` it is that of the points between the two.
+A point is decided with confidence q if all points up to it, in descending order of c, lie in their
+reported bands *jointly* with probability >= q, as for one threshold. The F1 score is that of the
+points above a threshold, averaged over the thresholds; for `LevelSet(between=...)` it is that of
+the points between the two.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     if inputs.fitted:
         draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
-        decided = decided_confidence(certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None])
+        decided = decided_confidence(
+            certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None]
+        )
         scores = []
         is_certain = np.ones(inputs.n, bool)
         is_certain[relevant] = False

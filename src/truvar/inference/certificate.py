@@ -1,8 +1,9 @@
 """The certificate of a result: what can be stated about f at present, with which probability, and why.
 
-It leads with the joint statements given the model (`inference.statements`): how many points are decided jointly with a
-probability of 95 %, and how good the answer is expected to be. The assumptions and the model check follow. Then comes
-what the paper's confidence bounds say, for those who want its theorem:
+It leads with the joint statements given the model (`inference.statements`): how many points are
+decided jointly with a probability of 95 %, and how good the answer is expected to be. The
+assumptions and the model check follow. Then comes what the paper's confidence bounds say, for those
+who want its theorem:
 
 | paper | here |
 |---|---|
@@ -13,10 +14,11 @@ what the paper's confidence bounds say, for those who want its theorem:
 
 `regime` says when the bounds hold with a stated probability.
 
-The model itself is judged by `models.diagnostics.check_model`. Where its check fails because the model is too sure of
-itself, the statement opens with that. A model that is too cautious makes the bounds wider than necessary and is
-mentioned among the caveats. With `RKHSBeta` f is no draw from the Gaussian process; the data contradict a function of
-norm B, with noise that never exceeds its standard deviation, if r^T (K_t + Sigma_t)^-1 r > B^2 + t.
+The model itself is judged by `models.diagnostics.check_model`. Where its check fails because the
+model is too sure of itself, the statement opens with that. A model that is too cautious makes the
+bounds wider than necessary and is mentioned among the caveats. With `RKHSBeta` f is no draw from
+the Gaussian process; the data contradict a function of norm B, with noise that never exceeds its
+standard deviation, if r^T (K_t + Sigma_t)^-1 r > B^2 + t.
 """
 
 from __future__ import annotations
@@ -59,21 +61,26 @@ NO_CLAIM = "Nothing is claimed yet: too few measurements to learn the model from
 class Certificate:
     """Statements about f that hold at present, their accuracy, and the reasons for them.
 
-    All but `statement`, `assumes` and `caveats` is about the confidence bounds and the paper's sets M, H and L.
+    All but `statement`, `assumes` and `caveats` is about the confidence bounds and the paper's sets
+    M, H and L.
 
     Attributes:
-        statement: What is decided with 95 % probability, given the model, and how good the answer is expected to be.
+        statement: What is decided with 95 % probability, given the model, and how good the answer
+            is expected to be.
         bounds_statement: What follows from the confidence bounds, in the `regime`.
-        epsilon: Optimum: how far the value at the point with the best bound can be from the optimum. Level set: twice
-            the largest |f - h| at undecided points.
-        accurate_to: Definition 3.1: every undecided point is this close to the optimum. Level set: equal to `epsilon`.
+        epsilon: Optimum: how far the value at the point with the best bound can be from the
+            optimum. Level set: twice the largest |f - h| at undecided points.
+        accurate_to: Definition 3.1: every undecided point is this close to the optimum. Level set:
+            equal to `epsilon`.
         epoch_epsilon: 4 (1 + slack) eta of the last epoch that was completed, in the user's units.
         regime: "theorem", "outside", "heuristic" or "learned".
         because: What the regime means here.
         delta: Probability that the statement fails, where one can be given.
         beta: beta of the present bounds.
-        beta_needed: beta that the lemma requires at this t and |D|, for `delta`, or for 0.1 where there is none.
-        shortfall: Largest ratio of beta_needed to beta after any measurement so far; enough if at most 1.
+        beta_needed: beta that the lemma requires at this t and |D|, for `delta`, or for 0.1 where
+            there is none.
+        shortfall: Largest ratio of beta_needed to beta after any measurement so far; enough if at
+            most 1.
         epoch_ends_by: Theorem 3.1: the cumulative cost by which the present epoch has ended.
         cost_void: Reasons why Theorem 3.1 does not bound the cost, whatever beta is.
         assumes: What must be true of f and the noise.
@@ -110,7 +117,9 @@ class Certificate:
     @property
     def statement_caveats(self) -> tuple[str, ...]:
         """The caveats without those about the paper's bound on the cost and a failed model check."""
-        others = (text for text in self.caveats if text != RKHS_CAVEAT and not text.endswith(COST_CAVEAT))
+        others = (
+            text for text in self.caveats if text != RKHS_CAVEAT and not text.endswith(COST_CAVEAT)
+        )
         return tuple(text for text in others if not text.startswith(CHECK_CAVEAT))
 
     @property
@@ -118,7 +127,10 @@ class Certificate:
         """The caveats about the cost, with the reasons in one sentence."""
         caveats = [text for text in self.caveats if text == RKHS_CAVEAT]
         if self.cost_void:
-            caveats.append(f"Theorem 3.1 does not bound the cost, whatever beta is: {', '.join(self.cost_void)}")
+            caveats.append(
+                "Theorem 3.1 does not bound the cost, whatever beta is: "
+                f"{', '.join(self.cost_void)}"
+            )
         return tuple(caveats)
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +148,8 @@ def certify(inputs: CertificateInputs) -> Certificate:
     """Return what follows from the confidence bounds; `with_joint_statements` adds the joint statements.
 
     Returns:
-        A certificate whose `statement` says only that the measurements contradict the model, if they do.
+        A certificate whose `statement` says only that the measurements contradict the model, if
+        they do.
     """
     schedule = inputs.policy.confidence.beta
     schedule_delta: float | None = getattr(schedule, "delta", None)
@@ -154,7 +167,9 @@ def certify(inputs: CertificateInputs) -> Certificate:
         accurate_to = accuracy(inputs.goal, inputs.state)
         bounds_statement = f"{condition(regime, delta)}, {claim(inputs, accurate_to)}"
         if inputs.is_contradicted:
-            contradiction = f"The measurements contradict the model: {lowered(inputs.model_check.finding)}."
+            contradiction = (
+                f"The measurements contradict the model: {lowered(inputs.model_check.finding)}."
+            )
     return Certificate(
         statement=contradiction,
         bounds_statement=bounds_statement,
@@ -222,13 +237,15 @@ def with_joint_statements(
 def accuracy(goal: Goal, state: State) -> float:
     """Return the epsilon of Definition 3.1 if the bounds hold: no undecided point can be further from the optimum.
 
-    An undecided point x can be as low as l(x) while another is as high as its u; where x is the only one left, it is
-    the optimum.
+    An undecided point x can be as low as l(x) while another is as high as its u; where x is the
+    only one left, it is the optimum.
     """
     if goal.level_set:
         return goal.epsilon(state.regions, state.lower, state.upper)
     m = state.regions.potential
-    low, high = (state.lower[m], state.upper[m]) if goal.sign > 0 else (-state.upper[m], -state.lower[m])
+    low, high = (
+        (state.lower[m], state.upper[m]) if goal.sign > 0 else (-state.upper[m], -state.lower[m])
+    )
     if len(high) < 2:
         return 0.0
     first = np.argmax(high)

@@ -67,9 +67,8 @@ def band_sentence(statements: JointStatements, goal: Bands, domain: Domain) -> s
     expected = f"Expected F1{over} {score}."
     if not counts:
         return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
-    return (
-        f"{opening}, all decided {kind}s lie in their bands: {', '.join(counts)}; {n_undecided} undecided. {expected}"
-    )
+    decided = f"all decided {kind}s lie in their bands: {', '.join(counts)}"
+    return f"{opening}, {decided}; {n_undecided} undecided. {expected}"
 
 
 def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:
@@ -87,7 +86,8 @@ def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[
     regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
     recommended = f"({format_coordinates(best, digits=4)})"
     return (
-        f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is expected to be "
+        f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is "
+        "expected to be "
         f"{regret} from it."
     )
 
@@ -126,8 +126,10 @@ def claim(inputs: CertificateInputs, accurate_to: float) -> str:
         n_undecided = int(inputs.state.regions.potential.sum())
         n_decided = len(inputs.domain) - n_undecided
         return (
-            f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and within "
-            f"{inputs.epsilon / 2:.4g} of a threshold at the {_count(n_undecided, f'undecided {kind}')} (M)."
+            f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and "
+            "within "
+            f"{inputs.epsilon / 2:.4g} of a threshold at the "
+            f"{_count(n_undecided, f'undecided {kind}')} (M)."
         )
     if isinstance(inputs.goal, LevelSet):
         return _level_set_claim(inputs, inputs.goal, kind)
@@ -147,7 +149,9 @@ def _level_set_claim(inputs: CertificateInputs, goal: LevelSet, kind: str) -> st
     if n_above:
         parts.append(f"above {threshold} at {_all(n_above, kind)} classified as above (H)")
     if n_below:
-        parts.append(f"below {'it' if parts else threshold} at {_all(n_below, kind)} classified as below (L)")
+        parts.append(
+            f"below {'it' if parts else threshold} at {_all(n_below, kind)} classified as below (L)"
+        )
     if n_undecided:
         name = "it" if parts else threshold
         count = _count(n_undecided, f"undecided {kind}")
@@ -160,13 +164,17 @@ def _level_set_claim(inputs: CertificateInputs, goal: LevelSet, kind: str) -> st
 def _optimum_claim(inputs: CertificateInputs, kind: str, accurate_to: float) -> str:
     state = inputs.state
     n_undecided = int(state.regions.potential.sum())
-    optimum, optimisers = ("maximum", "maximisers") if inputs.goal.sign > 0 else ("minimum", "minimisers")
+    optimum, optimisers = (
+        ("maximum", "maximisers") if inputs.goal.sign > 0 else ("minimum", "minimisers")
+    )
     if n_undecided == 1:
         only = _point(inputs, state.regions.potential)
         return f"f has its {optimum} at the only undecided {kind} (M), {only}."
     return (
-        f"all {optimisers} are among the {_count(n_undecided, f'undecided {kind}')} (M), every one of which is within "
-        f"{accurate_to:.4g} of the {optimum}, and {_point(inputs, _best_bounded(inputs.goal, state))} within "
+        f"all {optimisers} are among the {_count(n_undecided, f'undecided {kind}')} (M), every one "
+        "of which is within "
+        f"{accurate_to:.4g} of the {optimum}, and "
+        f"{_point(inputs, _best_bounded(inputs.goal, state))} within "
         f"{inputs.epsilon:.4g}."
     )
 
@@ -198,7 +206,11 @@ def _count(count: int, kind: str) -> str:
 
 
 def explanation(
-    inputs: CertificateInputs, regime: Regime, reasons: list[str], delta: float, betas: BetaComparison
+    inputs: CertificateInputs,
+    regime: Regime,
+    reasons: list[str],
+    delta: float,
+    betas: BetaComparison,
 ) -> str:
     """Return what the regime means here.
 
@@ -212,14 +224,20 @@ def explanation(
     beta, needed, shortfall = betas
     t = len(inputs.betas)
     required = (
-        f"{needed:.4g} that {_source(inputs)} requires at t = {t}, |D| = {len(inputs.domain)} and delta = {delta:g}"
+        f"{needed:.4g} that {_source(inputs)} requires at t = {t}, "
+        f"|D| = {len(inputs.domain)} and delta = {delta:g}"
     )
     if regime == "learned":
         return (
-            "kernel, mean or noise were learned from the same measurements, which the theory does not cover; "
+            "kernel, mean or noise were learned from the same measurements, which the theory does "
+            "not cover; "
             f"beta = {beta:.4g}, against the {required} with a known model"
         )
-    since = f"after each of the {_count(t, 'measurement')} so far" if t else "before the first measurement"
+    since = (
+        f"after each of the {_count(t, 'measurement')} so far"
+        if t
+        else "before the first measurement"
+    )
     enough = f"beta was at least what {_source(inputs)} requires {since} (now {beta:.4g} against {needed:.4g})"
     if regime == "heuristic" and betas.is_enough:
         return f"the measurements contradict the model, so that no probability can be given for its bounds; {enough}"
@@ -228,12 +246,14 @@ def explanation(
         if betas.was_worse:
             earlier = f" (at an earlier t, as little as {1 / shortfall:.2g} of it)"
         return (
-            f"beta = {beta:.4g} is {beta / needed:.2g} of the {required}{earlier}: the bounds are a rule of thumb, and "
+            f"beta = {beta:.4g} is {beta / needed:.2g} of the {required}{earlier}: the bounds are "
+            "a rule of thumb, and "
             "no probability can be given for them"
         )
     if regime == "outside":
         return (
-            f"{'; '.join(reasons)}: the bounds of Theorem 3.1 on the cost of an epoch and on C_epsilon do not apply. "
+            f"{'; '.join(reasons)}: the bounds of Theorem 3.1 on the cost of an epoch and on "
+            "C_epsilon do not apply. "
             f"The statement itself does not depend on the cost: {enough}"
         )
     return enough
@@ -249,17 +269,20 @@ def assumptions_of(inputs: CertificateInputs, regime: Regime) -> tuple[str, ...]
     schedule = inputs.policy.confidence.beta
     if isinstance(schedule, RKHSBeta):
         assumptions = [
-            f"f has an RKHS norm of at most {schedule.norm:g} prior standard deviations under this kernel",
+            f"f has an RKHS norm of at most {schedule.norm:g} prior standard deviations under this "
+            "kernel",
             "the noise has mean zero and never exceeds its standard deviation",
         ]
     else:
         assumptions = [
             "f is a draw from the Gaussian process with this kernel and mean",
-            "the noise is Gaussian with these variances, independent from one measurement to the next",
+            "the noise is Gaussian with these variances, independent from one measurement to the "
+            "next",
         ]
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
         assumptions.append(
-            "for the cost alone: the variance reduction is submodular (Assumption 3.1), and measurements are made one "
+            "for the cost alone: the variance reduction is submodular (Assumption 3.1), and "
+            "measurements are made one "
             "at a time, as suggested"
         )
     return tuple(assumptions)
@@ -272,7 +295,8 @@ def caveats_of(inputs: CertificateInputs, regime: Regime, reasons: list[str]) ->
         caveats.append(f"{CHECK_CAVEAT}: {lowered(inputs.model_check.finding)}")
     if inputs.domain.continuous:
         caveats.append(
-            f"the statement is about the {len(inputs.domain)} representer points; nothing is claimed about f between "
+            f"the statement is about the {len(inputs.domain)} representer points; nothing is "
+            "claimed about f between "
             "them"
         )
     if isinstance(inputs.policy.confidence.beta, RKHSBeta):

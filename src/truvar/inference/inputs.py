@@ -1,13 +1,13 @@
 """The inputs of statements about a result: what joint statements and the certificate depend on.
 
-A learned model is fitted to measurements that cluster where its policy looks, and says little about how f behaves
-elsewhere. Therefore cautious members are added to the mixture and get a fifth of the draws. They leave out
-measurements that the others contradict, and are less sure of the rest.
+A learned model is fitted to measurements that cluster where its policy looks, and says little about
+how f behaves elsewhere. Therefore cautious members are added to the mixture and get a fifth of the
+draws. They leave out measurements that the others contradict, and are less sure of the rest.
 
-For a level set their standard deviations are `CAUTIOUS_SD_FACTOR` times those of the other members; for an optimum
-their length-scales are `CAUTIOUS_LENGTHSCALE_FACTOR` times as long. Single measurements cannot tell noise from a fine
-structure of f. Where the noise is learned, these members add a white-noise component of its variance to f, unless
-replicates rule it out.
+For a level set their standard deviations are `CAUTIOUS_SD_FACTOR` times those of the other members;
+for an optimum their length-scales are `CAUTIOUS_LENGTHSCALE_FACTOR` times as long. Single
+measurements cannot tell noise from a fine structure of f. Where the noise is learned, these members
+add a white-noise component of its variance to f, unless replicates rule it out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
-from truvar.inference.mixtures import band_probabilities, mixture_quantile, probability_above, reported_bands
+from truvar.inference.mixtures import (
+    band_probabilities,
+    mixture_quantile,
+    probability_above,
+    reported_bands,
+)
 from truvar.inference.statements import CONFIDENCE, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.models.ensemble import EnsembleModel
@@ -45,7 +50,8 @@ class StatementInputs:
 
     Attributes:
         goal: The goal.
-        threshold: Threshold of a level set in the units of the model; None for an optimum or a share of the maximum.
+        threshold: Threshold of a level set in the units of the model; None for an optimum or a
+            share of the maximum.
         posterior: The posterior.
         sites: The points of the domain, as the posterior takes them. (n, d')
         means: Posterior means at the sites by member. (members, n)
@@ -53,11 +59,13 @@ class StatementInputs:
         transform: From the user's values to those of the model.
         best: The recommended point, as the posterior takes it. (d',)
         bounds: Bounds of a box, (d, 2); None for a finite domain.
-        snap: Returns the nearest points of a box with finitely many values in some columns; None for others.
+        snap: Returns the nearest points of a box with finitely many values in some columns; None
+            for others.
         seed: Seeds of the draws.
         fitted: Whether there is a model to state anything with.
         thresholds: Several thresholds in the units of the model; empty without them.
-        excluded: Points that cannot be the optimum, as they are not to be measured; None: there are none. (n,)
+        excluded: Points that cannot be the optimum, as they are not to be measured; None: there are
+            none. (n,)
         allows: Returns which points of a box can be the optimum; None: all.
     """
 
@@ -90,7 +98,9 @@ class StatementInputs:
     def exceedance(self) -> Array:
         """Return P_k, the probability of lying above each of several thresholds: (m, n)."""
         weights = self.posterior.shares
-        return np.stack([probability_above(self.means, self.variances, h, weights) for h in self.thresholds])
+        return np.stack(
+            [probability_above(self.means, self.variances, h, weights) for h in self.thresholds]
+        )
 
     def marginal_probability(self) -> Array | None:
         """Return `JointStatements.probability` where it does not take joint draws: a level set of known threshold."""
@@ -104,8 +114,9 @@ class StatementInputs:
     def reported(self) -> Mask | None:
         """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
 
-        For a share of the maximum they are the points whose mean is at least that share of the largest mean, as the
-        paper reports them: no single point may have p >= 1/2 though some are above in every draw.
+        For a share of the maximum they are the points whose mean is at least that share of the
+        largest mean, as the paper reports them: no single point may have p >= 1/2 though some are
+        above in every draw.
         """
         if isinstance(self.goal, Bands):
             return self.goal.is_above(reported_bands(self.exceedance()))
@@ -138,7 +149,11 @@ class StatementInputs:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
-        allows = learner.actions.allows if learner.excluded is not None or learner.domain.constraints else None
+        allows = (
+            learner.actions.allows
+            if learner.excluded is not None or learner.domain.constraints
+            else None
+        )
         return cls(
             goal=learner.goal,
             threshold=getattr(learner.model_goal, "threshold", None),
@@ -152,26 +167,35 @@ class StatementInputs:
             bounds=learner.domain.bounds if learner.domain.continuous else None,
             snap=snap,
             seed=(learner.seed, len(learner.observations)),
-            fitted=surrogate.fitted and (len(learner.observations) > 0 or surrogate.mean is not None),
+            fitted=surrogate.fitted
+            and (len(learner.observations) > 0 or surrogate.mean is not None),
             excluded=excluded_rows(learner),
             allows=allows,
         )
 
 
-def _with_cautious_members(learner: ActiveLearner, posterior: FrozenPosterior) -> tuple[Array, Array, FrozenPosterior]:
+def _with_cautious_members(
+    learner: ActiveLearner, posterior: FrozenPosterior
+) -> tuple[Array, Array, FrozenPosterior]:
     """Return the posterior of a learned model with cautious members added, and its means and variances at the sites."""
     surrogate = learner.surrogate
     sites = surrogate.target_sites
     learned_noise = None
     exact = None
-    if len(posterior.members[0].points) == len(surrogate.observations):  # exact repeats say nothing and are left out
+    if len(posterior.members[0].points) == len(
+        surrogate.observations
+    ):  # exact repeats say nothing and are left out
         exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
         if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
-            learned_noise = np.array([not action.noise_given for action, _ in surrogate.observations], dtype=bool)
+            learned_noise = np.array(
+                [not action.noise_given for action, _ in surrogate.observations], dtype=bool
+            )
     inflation = Inflation(lengthscale_factor=CAUTIOUS_LENGTHSCALE_FACTOR)
     if learner.goal.level_set:
         inflation = Inflation(sd_factor=CAUTIOUS_SD_FACTOR)
-    inflation = replace(inflation, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact)
+    inflation = replace(
+        inflation, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact
+    )
     mixture = posterior.with_cautious(CAUTIOUS_SHARE, inflation)
     if surrogate.ensemble is None:
         return (*mixture.predict(sites), mixture)
@@ -250,11 +274,13 @@ class CertificateInputs:
         policy: Policy that chooses the measurements.
         actions: What can be measured, at which noise and cost.
         scale: Prior standard deviation.
-        learned: Whether part of the model was fitted to the measurements that it is used to interpret.
+        learned: Whether part of the model was fitted to the measurements that it is used to
+            interpret.
         betas: beta of the bounds after each measurement.
         information: Function T -> upper bound on gamma_T, for the RKHS setting.
         tolerance: By how much a choice may be worse than the best, as a share.
-        epsilon: Accuracy from the bounds; infinite while there are too few measurements to learn the model from.
+        epsilon: Accuracy from the bounds; infinite while there are too few measurements to learn
+            the model from.
         model_check: Whether the measurements agree with the model.
     """
 

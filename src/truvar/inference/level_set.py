@@ -1,19 +1,20 @@
 """Joint statements about the points above a threshold.
 
-The points are ordered by certainty. A point is decided with confidence q if all points up to it in that
-order lie on their more probable side of h *jointly* with probability >= q (the excursion function for contour avoiding
-sets of Bolin and Lindgren, 2015). The probability is estimated from joint draws of f, over the hyperparameters too if
-they are learned.
+The points are ordered by certainty. A point is decided with confidence q if all points up to it in
+that order lie on their more probable side of h *jointly* with probability >= q (the excursion
+function for contour avoiding sets of Bolin and Lindgren, 2015). The probability is estimated from
+joint draws of f, over the hyperparameters too if they are learned.
 
-The most certain points are not drawn, as long as the probabilities of their errors add up to `MAX_NEGLECTED_ERROR` at
-most. That sum is subtracted instead, which is a union bound.
+The most certain points are not drawn, as long as the probabilities of their errors add up to
+`MAX_NEGLECTED_ERROR` at most. That sum is subtracted instead, which is a union bound.
 
-Share of the optimum: h is unknown too. It is drawn first, among the points that can be the optimum, which gives p(x)
-in closed form: given a draw at the points that are the optimum most often, f(x) is normal. Other draws, with their own
-thresholds, then count the errors, as draws that decided the order of the points would count too few.
+Share of the optimum: h is unknown too. It is drawn first, among the points that can be the optimum,
+which gives p(x) in closed form: given a draw at the points that are the optimum most often, f(x) is
+normal. Other draws, with their own thresholds, then count the errors, as draws that decided the
+order of the points would count too few.
 
-Where more than `MAX_DRAWN_POINTS` points would have to be drawn, that many of them, chosen at random, stand for the
-others: `JointStatements.n_drawn` and `n_relevant` say so.
+Where more than `MAX_DRAWN_POINTS` points would have to be drawn, that many of them, chosen at
+random, stand for the others: `JointStatements.n_drawn` and `n_relevant` say so.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ from truvar.inference.statements import UNKNOWN_F1, Estimate, JointStatements
 
 MAX_NEGLECTED_ERROR = 0.002  # total probability of an error at the points that are not drawn
 REGRESSION_BLOCK = 4096  # points for which p is computed together, which bounds the memory
-MAX_POTENTIAL_OPTIMA = 1000  # points among which the optimum that a threshold is a share of is drawn, at most
-MAX_WINNERS = 32  # points that are the optimum most often, given which f is normal elsewhere, at most
+MAX_POTENTIAL_OPTIMA = (
+    1000  # points among which the optimum that a threshold is a share of is drawn, at most
+)
+MAX_WINNERS = (
+    32  # points that are the optimum most often, given which f is normal elsewhere, at most
+)
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
 SCREENING_ROWS = 300  # points that they are made at
 
@@ -42,7 +47,9 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
     """Return what can be stated about all points jointly."""
     if inputs.threshold is None:
         return _implicit_level_set(inputs, goal)
-    probability = probability_above(inputs.means, inputs.variances, inputs.threshold, inputs.posterior.shares)
+    probability = probability_above(
+        inputs.means, inputs.variances, inputs.threshold, inputs.posterior.shares
+    )
     if not inputs.fitted:
         return unknown_statements(inputs, probability, UNKNOWN_F1, None)
     error = np.minimum(probability, 1.0 - probability)
@@ -70,17 +77,26 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
 def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     """Return the points among which the optimum that the threshold is a share of is drawn."""
     optimum = Maximize() if goal.fraction_of_min is None else Minimize()
-    source = replace(inputs, goal=optimum, excluded=None)  # points that must not be measured are classified, too
+    source = replace(
+        inputs, goal=optimum, excluded=None
+    )  # points that must not be measured are classified, too
     optima = potential_optima(source)
-    return optima if len(optima) <= MAX_POTENTIAL_OPTIMA else most_promising(source, optima, MAX_POTENTIAL_OPTIMA)
+    return (
+        optima
+        if len(optima) <= MAX_POTENTIAL_OPTIMA
+        else most_promising(source, optima, MAX_POTENTIAL_OPTIMA)
+    )
 
 
 @blas_in_one_thread()
-def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index) -> tuple[Array, Array]:
+def _implicit_probability(
+    inputs: StatementInputs, goal: LevelSet, optima: Index
+) -> tuple[Array, Array]:
     """Return p at every point for a share of the optimum, and the probability that its class is wrong.
 
-    Both are averages over draws at the possible optima, of which each member has its own. In a draw the threshold is
-    known, and f is normal given its values at the points that are the optimum most often.
+    Both are averages over draws at the possible optima, of which each member has its own. In a draw
+    the threshold is known, and f is normal given its values at the points that are the optimum most
+    often.
 
     Args:
         inputs: The inputs.
@@ -88,8 +104,8 @@ def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index
         optima: Rows that can be the optimum.
 
     Returns:
-        p, (n,), and the error, (n,), at least as large as if f(x) were independent of the threshold: what happens in
-        none of the draws is not impossible.
+        p, (n,), and the error, (n,), at least as large as if f(x) were independent of the
+        threshold: what happens in none of the draws is not impossible.
     """
     count = N_DRAWS if inputs.n <= MAX_DRAWN_POINTS else N_DRAWS // 4
     draws = inputs.posterior.draw(inputs.sites[optima], count, (*inputs.seed, 1))
@@ -99,7 +115,9 @@ def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index
     independent = np.zeros(inputs.n)
     begin = 0
     counts = inputs.posterior.draw_counts(count)
-    for j, (member, share) in enumerate(zip(inputs.posterior.members, inputs.posterior.shares, strict=True)):
+    for j, (member, share) in enumerate(
+        zip(inputs.posterior.members, inputs.posterior.shares, strict=True)
+    ):
         own = slice(begin, begin + counts[j])
         begin += counts[j]
         wins = np.bincount(winner[own], minlength=len(optima))
@@ -114,10 +132,13 @@ def _implicit_probability(inputs: StatementInputs, goal: LevelSet, optima: Index
             probability[rows] += share * probability_above(given_draw, variance[None, :], threshold)
             alone = probability_above(mean, inputs.variances[j : j + 1, rows], threshold[::4])
             independent[rows] += share * alone
-    # As if one draw more were independent of the threshold: certainties that the draws do not tell apart differ.
+    # As if one draw more were independent of the threshold: certainties that the draws do not tell
+    # apart differ.
     probability = (len(winner) * probability + independent) / (len(winner) + 1)
     error = np.minimum(probability, 1.0 - probability)
-    return probability, np.maximum(error, np.where(probability >= 0.5, 1.0 - independent, independent))
+    return probability, np.maximum(
+        error, np.where(probability >= 0.5, 1.0 - independent, independent)
+    )
 
 
 def _implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
@@ -152,15 +173,23 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
 
     Args:
         inputs: The inputs.
-        goal: The goal, whose threshold is a share of the optimum. Only points that can be the optimum are looked at.
+        goal: The goal, whose threshold is a share of the optimum. Only points that can be the
+            optimum are looked at.
     """
-    draws = inputs.posterior.draw(inputs.sites[_optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1))
+    draws = inputs.posterior.draw(
+        inputs.sites[_optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1)
+    )
     above = (draws >= _implicit_thresholds(goal, draws)).mean(axis=1)
     return float(np.maximum(above, 1.0 - above).min())
 
 
 def _from_draws(
-    inputs: StatementInputs, probability: Array, error: Array, relevant: Index, rows: Index, is_above: Mask
+    inputs: StatementInputs,
+    probability: Array,
+    error: Array,
+    relevant: Index,
+    rows: Index,
+    is_above: Mask,
 ) -> JointStatements:
     """Return the statements of a level set.
 
@@ -174,7 +203,9 @@ def _from_draws(
     """
     certainty = np.maximum(probability, 1.0 - probability)
     class_above = probability >= 0.5
-    decided = decided_confidence(certainty, error, relevant, rows, is_above != class_above[rows, None])
+    decided = decided_confidence(
+        certainty, error, relevant, rows, is_above != class_above[rows, None]
+    )
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
@@ -198,7 +229,9 @@ def _from_draws(
     )
 
 
-def decided_confidence(certainty: Array, error: Array, relevant: Index, rows: Index, wrong: Mask) -> Array:
+def decided_confidence(
+    certainty: Array, error: Array, relevant: Index, rows: Index, wrong: Mask
+) -> Array:
     """Return the highest confidence at which each point is decided, (n,).
 
     Args:
@@ -249,10 +282,14 @@ def _joint_confidence(wrong: Mask) -> Array:
     r, count = wrong.shape
     first = np.where(wrong.any(axis=0), wrong.argmax(axis=0), r)
     failed = np.cumsum(np.bincount(first, minlength=r + 1)[:r])
-    return np.asarray(1.0 - (failed + 1) / (count + 1))  # one more error, as draws cannot show certainty
+    return np.asarray(
+        1.0 - (failed + 1) / (count + 1)
+    )  # one more error, as draws cannot show certainty
 
 
-def _interpolate_confidence(certainty: Array, ordered: Index, joint: Array, relevant: Index) -> Array:
+def _interpolate_confidence(
+    certainty: Array, ordered: Index, joint: Array, relevant: Index
+) -> Array:
     """Return the joint confidence of rows that were not drawn: that of the drawn one of the next lower certainty."""
     ascending = certainty[ordered][::-1]
     position = np.searchsorted(ascending, certainty[relevant], side="right") - 1
@@ -262,7 +299,12 @@ def _interpolate_confidence(certainty: Array, ordered: Index, joint: Array, rele
 
 
 def f1_draws(
-    inputs: StatementInputs, reported: Mask, certain_above: Mask, relevant: Index, rows: Index, is_above: Mask
+    inputs: StatementInputs,
+    reported: Mask,
+    certain_above: Mask,
+    relevant: Index,
+    rows: Index,
+    is_above: Mask,
 ) -> Array:
     """Return the F1 score of the reported points in every draw, (S,).
 

@@ -7,19 +7,21 @@
 | alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `MAX_TAIL` |
 | E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
 
-Joint statements take draws. A limit is therefore first compared with what single points allow, which is a necessary
-condition that is quick to check:
+Joint statements take draws. A limit is therefore first compared with what single points allow,
+which is a necessary condition that is quick to check:
 
-- F1: with FP errors inside C and FN outside, F1 >= g is (2 - g) FP + g FN <= 2 (1 - g) |C|. Where F1 < g, which has
-  probability alpha at most, the error at x adds at most min(q(x), alpha) to the mean of the left side. So
-  sum w(x) max(q(x) - alpha, 0) <= 2 (1 - g) |C|, with w = 2 - g inside C and g outside.
-- Regret: no single point exceeds the recommended one by more than g with a probability above alpha. The standard
-  deviation of the difference of two values is at least the difference of their standard deviations.
+- F1: with FP errors inside C and FN outside, F1 >= g is (2 - g) FP + g FN <= 2 (1 - g) |C|. Where
+  F1 < g, which has probability alpha at most, the error at x adds at most min(q(x), alpha) to the
+  mean of the left side. So sum w(x) max(q(x) - alpha, 0) <= 2 (1 - g) |C|, with w = 2 - g inside C
+  and g outside.
+- Regret: no single point exceeds the recommended one by more than g with a probability above alpha.
+  The standard deviation of the difference of two values is at least the difference of their
+  standard deviations.
 
-A statement that the measurements contradict must not end a run: where the model check fails because the model is
-overconfident or a value does not fit, no limit of this module is reached. None is reached either before there are
-enough measurements for that check (fewer are enough if they are as many as there are points), and with a learned model
-before `Learned.least` values.
+A statement that the measurements contradict must not end a run: where the model check fails because
+the model is overconfident or a value does not fit, no limit of this module is reached. None is
+reached either before there are enough measurements for that check (fewer are enough if they are as
+many as there are points), and with a learned model before `Learned.least` values.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class StatementLimits:
         f1: Lower end of the 95 % interval of the expected F1 score.
         regret: Upper end of the 95 % interval of the expected regret.
         relative_regret: The same, as a share of the range of the posterior mean over the domain.
-        improvement_per_cost: Expected improvement per unit cost below which no measurement is worth its cost.
+        improvement_per_cost: Expected improvement per unit cost below which no measurement is worth
+            its cost.
     """
 
     f1: float | None = None
@@ -82,8 +85,8 @@ class StopCheck:
 
     Attributes:
         reason: The statement that reached its limit, as a sentence; None if none did.
-        obstacle: Why a limit that may be reached does not count: the measurements contradict the model. None if they
-            do not.
+        obstacle: Why a limit that may be reached does not count: the measurements contradict the
+            model. None if they do not.
     """
 
     reason: str | None = None
@@ -129,11 +132,15 @@ def check_stop(
         return StopCheck(f"expected F1 {f1} reached {limits.f1:g}")
     regret = source.joint.expected_regret if near_regret else None
     if regret is not None and regret_goal is not None and regret.high <= regret_goal:
-        return StopCheck(f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}")
+        return StopCheck(
+            f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}"
+        )
     return StopCheck(worthless)
 
 
-def _worthless(learner: ActiveLearner, source: StatementInputs, limits: StatementLimits, last: Origin) -> str | None:
+def _worthless(
+    learner: ActiveLearner, source: StatementInputs, limits: StatementLimits, last: Origin
+) -> str | None:
     """Return that no measurement is worth its cost, if none is; None without that limit."""
     limit = limits.improvement_per_cost
     if limit is None:
@@ -142,7 +149,8 @@ def _worthless(learner: ActiveLearner, source: StatementInputs, limits: Statemen
     if not rate < limit:  # nor where it is NaN
         return None
     return (
-        f"no measurement is worth its cost: the largest expected improvement per unit cost is {rate:.3g}, less than "
+        "no measurement is worth its cost: the largest expected improvement per unit cost is "
+        f"{rate:.3g}, less than "
         f"{limit:g}"
     )
 
@@ -178,7 +186,8 @@ def _describe_regret_goal(limits: StatementLimits, goal: float) -> str:
     return f"{100 * limits.relative_regret:g} % of the range of the posterior mean, {goal:.3g}"
 
 
-# -- necessary conditions ----------------------------------------------------------------------------------------------
+# -- necessary conditions
+# ----------------------------------------------------------------------------------------------
 
 
 def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
@@ -189,7 +198,9 @@ def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
     if reported is None:
         return False
     probability = inputs.marginal_probability()
-    if probability is None:  # the threshold is a share of the maximum, which takes draws: a few, at a few points
+    if (
+        probability is None
+    ):  # the threshold is a share of the maximum, which takes draws: a few, at a few points
         return screening_f1(inputs) >= goal - F1_MARGIN
     error = np.where(reported, 1.0 - probability, probability)
     weight = np.where(reported, 2.0 - goal, goal)
@@ -202,7 +213,8 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     best_mean, best_variance = inputs.posterior.predict(inputs.best[None, :])  # (members, 1)
     beyond = inputs.transform.forward(inputs.transform.inverse(best_mean) + sign * goal)
     lead = sign * (inputs.means - beyond)
-    # With the smallest possible standard deviation of the difference, unless the mean itself is better than allowed.
+    # With the smallest possible standard deviation of the difference, unless the mean itself is
+    # better than allowed.
     difference = np.abs(np.sqrt(inputs.variances) - np.sqrt(best_variance)) + np.finfo(float).tiny
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
     if inputs.excluded is not None:
@@ -210,7 +222,8 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     return bool((inputs.posterior.shares @ exceeds).max() <= MAX_TAIL)
 
 
-# -- value of the next measurement -------------------------------------------------------------------------------------
+# -- value of the next measurement
+# -------------------------------------------------------------------------------------
 
 
 def check_improvement_goal(goal: Goal) -> None:
@@ -221,7 +234,8 @@ def check_improvement_goal(goal: Goal) -> None:
     """
     if goal.level_set:
         raise UnsupportedGoalError(
-            f"the expected improvement needs an optimum, got the goal {goal}; for a level set use expected_f1"
+            f"the expected improvement needs an optimum, got the goal {goal}; for a level set use "
+            "expected_f1"
         )
 
 
@@ -229,9 +243,9 @@ def check_improvement_goal(goal: Goal) -> None:
 def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: Origin) -> float:
     """Return the largest expected improvement per unit cost over all candidates, in the user's units.
 
-    The improvement is that of the function's value, noise left out, over the best posterior mean at a measured point.
-    The cost is that of the cheapest noise level, and of the cheapest task. In a box the best candidates are improved by
-    a local search.
+    The improvement is that of the function's value, noise left out, over the best posterior mean at
+    a measured point. The cost is that of the cheapest noise level, and of the cheapest task. In a
+    box the best candidates are improved by a local search.
 
     Args:
         learner: The state of a study whose goal is an optimum.
@@ -252,16 +266,23 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
 
     def rates(means: Array, variances: Array, cost: Array) -> Array:
         improvement = expected_improvement(means, variances, incumbent, sign, inputs.transform)
-        cheapest = cost.reshape(-1, means.shape[1], cost.shape[1]).min(axis=(0, 2))  # over tasks and noise levels
+        cheapest = cost.reshape(-1, means.shape[1], cost.shape[1]).min(
+            axis=(0, 2)
+        )  # over tasks and noise levels
         return np.asarray(inputs.posterior.shares @ improvement / cheapest)
 
-    on_domain = rates(inputs.means, inputs.variances, learner.actions.candidates(last).effective_cost)
+    on_domain = rates(
+        inputs.means, inputs.variances, learner.actions.candidates(last).effective_cost
+    )
     if inputs.bounds is None:
         return float(on_domain.max())
 
     def rates_at(points: Array) -> Array:
         sites = np.hstack([points, np.zeros((len(points), len(inputs.best) - points.shape[1]))])
-        return rates(*inputs.posterior.predict(sites), learner.actions.candidates_at(points, last).effective_cost)
+        return rates(
+            *inputs.posterior.predict(sites),
+            learner.actions.candidates_at(points, last).effective_cost,
+        )
 
     starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:N_STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])

@@ -20,11 +20,13 @@ from truvar._typing import Array, Index
 N_BISECTIONS = 45  # halvings of an interval that contains a quantile
 
 
-def probability_above(means: Array, variances: Array, threshold: Array | float, weights: Array | None = None) -> Array:
+def probability_above(
+    means: Array, variances: Array, threshold: Array | float, weights: Array | None = None
+) -> Array:
     """Return P(f > threshold) of a mixture, (n,), given means and variances of its members, (members, n) each.
 
-    A value that is known exactly counts as above if it is at least the threshold. Weights, (members,), are those of the
-    members; None: all count the same.
+    A value that is known exactly counts as above if it is at least the threshold. Weights,
+    (members,), are those of the members; None: all count the same.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (means - threshold) / np.sqrt(variances)
@@ -37,7 +39,9 @@ def normal_distribution(u: Array) -> Array:
     return np.asarray(ndtr(u))
 
 
-def mixture_quantile(means: Array, variances: Array, level: float, weights: Array | None = None) -> Array:
+def mixture_quantile(
+    means: Array, variances: Array, level: float, weights: Array | None = None
+) -> Array:
     """Return the quantile of a mixture of normals, (n,), by bisection.
 
     Args:

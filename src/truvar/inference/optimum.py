@@ -1,7 +1,8 @@
 """Joint statements about where the optimum is.
 
-Points are ruled out in ascending order of how often they are the optimum in one half of the draws, as long as the
-optimum is among them in at most a share 1 - q of the other half. The remaining points hold it with probability >= q.
+Points are ruled out in ascending order of how often they are the optimum in one half of the draws,
+as long as the optimum is among them in at most a share 1 - q of the other half. The remaining
+points hold it with probability >= q.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from truvar.inference.statements import UNKNOWN_REGRET, Estimate, JointStatement
 
 N_DRAWS = 2048  # joint draws of f
 MAX_DRAWN_POINTS = 4000  # points that are drawn, at most
-POTENTIAL_REACH = 4.5  # half width of the intervals that a potential optimum is found by, in standard deviations
+POTENTIAL_REACH = (
+    4.5  # half width of the intervals that a potential optimum is found by, in standard deviations
+)
 EQUAL_VALUE_SDS = 1e-6  # prior standard deviations: values that differ less are equal
-N_REFINED_POINTS = 200  # additional points of a box, around the recommended one, among which the optimum may be
+N_REFINED_POINTS = (
+    200  # additional points of a box, around the recommended one, among which the optimum may be
+)
 REFINEMENT_RADII = (0.1, 0.01, 0.001)  # distances of those points from it, in extents of the box
 SCREENING_DRAWS = 1024  # joint draws of a rough estimate
 SCREENING_ROWS = 64  # points that they are made at
@@ -51,7 +56,9 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         upper=upper,
         expected_f1=None,
         expected_regret=Estimate.of(regret),
-        optimal_probability=float((draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean()),
+        optimal_probability=float(
+            (draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean()
+        ),
         expected_misclassified=None,
         n_drawn=len(rows),
         n_relevant=len(relevant),
@@ -66,7 +73,9 @@ def potential_optima(inputs: StatementInputs, reach: float = POTENTIAL_REACH) ->
         inputs: The inputs.
         reach: Half width of the intervals that are compared, in standard deviations.
     """
-    return potential_rows(inputs.goal.sign * inputs.means, np.sqrt(inputs.variances), reach, inputs.excluded)
+    return potential_rows(
+        inputs.goal.sign * inputs.means, np.sqrt(inputs.variances), reach, inputs.excluded
+    )
 
 
 def potential_rows(signed: Array, sd: Array, reach: float, excluded: Mask | None) -> Index:
@@ -99,7 +108,9 @@ def most_promising(inputs: StatementInputs, relevant: Index, count: int) -> Inde
     """Return so many rows that are the most probable to exceed the best mean."""
     signed = inputs.goal.sign * inputs.means[:, relevant]
     sd = np.sqrt(inputs.variances[:, relevant]) + np.finfo(float).tiny
-    exceeds = inputs.posterior.shares @ normal_distribution((signed - signed.max(axis=1, keepdims=True)) / sd)
+    exceeds = inputs.posterior.shares @ normal_distribution(
+        (signed - signed.max(axis=1, keepdims=True)) / sd
+    )
     return np.sort(relevant[np.argpartition(-exceeds, count)[:count]])
 
 
@@ -111,7 +122,9 @@ def _around_best(inputs: StatementInputs) -> Array:
     high = inputs.bounds[:, 1]
     d = len(low)
     rng = np.random.default_rng(inputs.seed)
-    radius = np.repeat(REFINEMENT_RADII, -(-N_REFINED_POINTS // len(REFINEMENT_RADII)))[:N_REFINED_POINTS, None]
+    radius = np.repeat(REFINEMENT_RADII, -(-N_REFINED_POINTS // len(REFINEMENT_RADII)))[
+        :N_REFINED_POINTS, None
+    ]
     offsets = radius * (high - low) * rng.uniform(-1.0, 1.0, (N_REFINED_POINTS, d))
     around = np.tile(inputs.best, (N_REFINED_POINTS, 1))
     around[:, :d] = np.clip(inputs.best[:d] + offsets, low, high)
@@ -123,9 +136,10 @@ def _around_best(inputs: StatementInputs) -> Array:
 def _ruled_out_confidence(winner: Index, promise: Array) -> Array:
     """Return the highest confidence at which each point is ruled out, (n,).
 
-    The points are ordered by how often they are the optimum in one half of the draws, those of equal number by their
-    promise; the probability of ruling out the optimum is counted in the other half. One set of draws for both would
-    count nothing for the many points that are the optimum too seldom to be drawn, though together they often are.
+    The points are ordered by how often they are the optimum in one half of the draws, those of
+    equal number by their promise; the probability of ruling out the optimum is counted in the other
+    half. One set of draws for both would count nothing for the many points that are the optimum too
+    seldom to be drawn, though together they often are.
 
     Args:
         winner: The point that is the optimum in each draw. (S,)

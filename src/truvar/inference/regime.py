@@ -1,10 +1,10 @@
 """The regime of a certificate: whether a probability can be given for the bounds, and whether the cost is bounded.
 
 The bounds hold with probability 1 - delta if the model is known and beta
-was, after *every* measurement so far, at least what the lemma requires. This is checked for each measurement. It does
-not matter by which policy, in which order or at what cost the measurements were chosen, and the submodularity
-assumption of the paper is not needed. These matter for the bound on the cost, which is a second statement. So there are
-four regimes:
+was, after *every* measurement so far, at least what the lemma requires. This is checked for each
+measurement. It does not matter by which policy, in which order or at what cost the measurements
+were chosen, and the submodularity assumption of the paper is not needed. These matter for the bound
+on the cost, which is a second statement. So there are four regimes:
 
 | regime | meaning |
 |---|---|
@@ -36,7 +36,9 @@ REGIME_SUMMARIES: dict[Regime, str] = {
     "heuristic": "the bounds are a rule of thumb: no probability can be given for them",
     "learned": "the model was learned from these measurements: no probability can be given for the bounds",
 }
-MAX_BETA_RATIO = 1 + 1e-9  # largest ratio of the required beta to the one in use that counts as enough
+MAX_BETA_RATIO = (
+    1 + 1e-9
+)  # largest ratio of the required beta to the one in use that counts as enough
 
 
 class BetaComparison(NamedTuple):
@@ -45,7 +47,8 @@ class BetaComparison(NamedTuple):
     Attributes:
         beta: beta of the present bounds.
         needed: beta that is required now.
-        shortfall: Largest ratio of the required beta to the one in use, after any measurement so far.
+        shortfall: Largest ratio of the required beta to the one in use, after any measurement so
+            far.
     """
 
     beta: float
@@ -63,7 +66,9 @@ class BetaComparison(NamedTuple):
         return self.shortfall > self.needed / self.beta * MAX_BETA_RATIO
 
 
-def find_regime(inputs: CertificateInputs, betas: BetaComparison, cost_void: Sequence[str]) -> tuple[Regime, list[str]]:
+def find_regime(
+    inputs: CertificateInputs, betas: BetaComparison, cost_void: Sequence[str]
+) -> tuple[Regime, list[str]]:
     """Return the regime, and the reasons why Theorem 3.1 does not bound the cost in it."""
     reasons = list(cost_void)
     if inputs.learned:
@@ -78,8 +83,8 @@ def find_regime(inputs: CertificateInputs, betas: BetaComparison, cost_void: Seq
 def compare_betas(inputs: CertificateInputs, delta: float) -> BetaComparison:
     """Compare beta with what is required for the bounds, now and after each measurement.
 
-    Where M may grow again only the present bounds count. The required beta grows with t, so that of a run of equal
-    betas only the last one is compared.
+    Where M may grow again only the present bounds count. The required beta grows with t, so that of
+    a run of equal betas only the last one is compared.
     """
     betas = np.asarray(inputs.betas, dtype=float)
     if len(betas) == 0:
@@ -122,10 +127,14 @@ def find_cost_void(inputs: CertificateInputs) -> list[str]:
         reasons.append("there are several thresholds")
     if not isinstance(policy, TruVaR):
         reasons.append("the choices are not made by eq. (3)")
-    elif policy != replace(TruVaR(), beta=policy.beta, eta=policy.eta, r=policy.r, slack=policy.slack):
+    elif policy != replace(
+        TruVaR(), beta=policy.beta, eta=policy.eta, r=policy.r, slack=policy.slack
+    ):
         reasons.append("the choices are made by a variation of eq. (3)")
     if inputs.domain.continuous:
         reasons.append("the domain is continuous")
     if inputs.tolerance > 0:
-        reasons.append(f"a choice may gain up to {inputs.tolerance:.2g} less than the best, relatively")
+        reasons.append(
+            f"a choice may gain up to {inputs.tolerance:.2g} less than the best, relatively"
+        )
     return reasons

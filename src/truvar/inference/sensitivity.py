@@ -7,7 +7,8 @@
 | S_k = Var(E[f given x_k]) / Var f | `SobolIndices.first` | (d,) |
 | T_k = 1 - Var(E[f given the others]) / Var f | `SobolIndices.total` | (d,) |
 
-S_k is estimated as by Saltelli et al. (2010), T_k as by Jansen (1999). The columns vary independently of each other.
+S_k is estimated as by Saltelli et al. (2010), T_k as by Jansen (1999). The columns vary
+independently of each other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class SobolIndices:
 
     Attributes:
         first: Share that each column explains alone. (d,)
-        total: Share that would vanish if the column were held constant: also together with others. (d,)
+        total: Share that would vanish if the column were held constant: also together with others.
+            (d,)
         sd: Standard deviation of the function over the sample.
     """
 
@@ -42,7 +44,8 @@ def sobol_indices(f: Callable[[Array], Array], columns: Array, seed: int = 0) ->
 
     Args:
         f: The function, from points (q, d) to values (q,).
-        columns: Points (n, d); each column is drawn from its values here, independently of the others.
+        columns: Points (n, d); each column is drawn from its values here, independently of the
+            others.
         seed: Seed of the quasi-random sample.
 
     Returns:
@@ -64,7 +67,9 @@ def sobol_indices(f: Callable[[Array], Array], columns: Array, seed: int = 0) ->
     centre = values[: 2 * m].mean()
     first = ((of_b - centre) * (of_mixed - of_a)).mean(axis=1) / variance
     total = ((of_a - of_mixed) ** 2).mean(axis=1) / (2 * variance)
-    return SobolIndices(np.clip(first, 0.0, 1.0), np.clip(total, 0.0, 1.0), float(np.sqrt(variance)))
+    return SobolIndices(
+        np.clip(first, 0.0, 1.0), np.clip(total, 0.0, 1.0), float(np.sqrt(variance))
+    )
 
 
 def _samples(columns: Array, seed: int) -> tuple[Array, Array]:

@@ -67,7 +67,8 @@ class Classification:
         above: Level set: points above the threshold. Minimum: points ruled out.
         below: Level set: points that are not above the threshold. Maximum: points ruled out.
         undecided: All others. Optimum: they hold it.
-        band: Several thresholds: index of the band of every point, from the lowest; -1 where it is undecided. (n,)
+        band: Several thresholds: index of the band of every point, from the lowest; -1 where it is
+            undecided. (n,)
         band_names: Names of the bands, from the lowest.
     """
 
@@ -79,7 +80,9 @@ class Classification:
     band_names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{int(getattr(self, name).sum())} {name}" for name in ("above", "below", "undecided"))
+        counts = ", ".join(
+            f"{int(getattr(self, name).sum())} {name}" for name in ("above", "below", "undecided")
+        )
         return f"Classification({counts}, confidence={self.confidence:g})"
 
     @property
@@ -115,18 +118,27 @@ class JointStatements:
 
     Attributes:
         goal: The goal of the study.
-        probability: Level set: probability of lying above the threshold. Optimum: of being the optimum. (n,)
+        probability: Level set: probability of lying above the threshold. Optimum: of being the
+            optimum. (n,)
         decided_confidence: Highest confidence at which a point is decided. (n,)
-        reported: Level set: points to report as above, if every point must be on one side. None for an optimum. (n,)
-        lower: The value that f exceeds with probability `CONFIDENCE`, at each point marginally. (n,)
-        upper: The value that f does not exceed with probability `CONFIDENCE`, at each point marginally. (n,)
+        reported: Level set: points to report as above, if every point must be on one side. None for
+            an optimum. (n,)
+        lower: The value that f exceeds with probability `CONFIDENCE`, at each point marginally.
+            (n,)
+        upper: The value that f does not exceed with probability `CONFIDENCE`, at each point
+            marginally. (n,)
         expected_f1: F1 score of `reported`; None for an optimum.
-        expected_regret: Distance of the recommended point's value from the optimum; None for a level set.
-        optimal_probability: Probability that no point is better than the recommended one; None for a level set.
-        recommended_value: f at the recommended point; None for a level set or before there is a model.
-        expected_misclassified: Expected number of points that `reported` has on the wrong side; None for an optimum.
+        expected_regret: Distance of the recommended point's value from the optimum; None for a
+            level set.
+        optimal_probability: Probability that no point is better than the recommended one; None for
+            a level set.
+        recommended_value: f at the recommended point; None for a level set or before there is a
+            model.
+        expected_misclassified: Expected number of points that `reported` has on the wrong side;
+            None for an optimum.
         n_drawn: Points that were drawn jointly.
-        n_relevant: Points that are not certain marginally; if more than `n_drawn`, those drawn stand for them.
+        n_relevant: Points that are not certain marginally; if more than `n_drawn`, those drawn
+            stand for them.
         bands: What is stated about the bands between several thresholds; None without them.
     """
 
@@ -170,7 +182,9 @@ class JointStatements:
         if isinstance(self.goal, Bands) and self.bands is not None:
             is_above = self.goal.is_above(self.bands.reported)
             band = np.where(decided, self.bands.reported, -1)
-            return Classification(confidence, decided & is_above, decided & ~is_above, ~decided, band, self.goal.names)
+            return Classification(
+                confidence, decided & is_above, decided & ~is_above, ~decided, band, self.goal.names
+            )
         if isinstance(self.goal, LevelSet):
             is_above = self.probability >= 0.5
             return Classification(confidence, decided & is_above, decided & ~is_above, ~decided)

@@ -2,14 +2,16 @@
 
 A study is finished if one of these holds:
 
-- the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability (regimes "theorem"
-  and "outside" of the certificate);
-- given the model, everything is decided jointly with probability `MIN_PROBABILITY`, the measurements do not contradict
-  the model, and the study was not set up for bounds with a stated probability, which have the last word then.
+- the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability
+  (regimes "theorem" and "outside" of the certificate);
+- given the model, everything is decided jointly with probability `MIN_PROBABILITY`, the
+  measurements do not contradict the model, and the study was not set up for bounds with a stated
+  probability, which have the last word then.
 
-Neither is said before the first value, since a model that nothing was compared with supports no statement (the only
-point of a domain is its optimum anyway), and with a learned model not before `Learned.least` values. That a
-*policy* sees nothing more to gain, because its own bounds are a rule of thumb, does not make a study finished.
+Neither is said before the first value, since a model that nothing was compared with supports no
+statement (the only point of a domain is its optimum anyway), and with a learned model not before
+`Learned.least` values. That a *policy* sees nothing more to gain, because its own bounds are a rule
+of thumb, does not make a study finished.
 """
 
 from __future__ import annotations
@@ -39,12 +41,22 @@ from truvar.models.diagnostics import ModelCheck
 
 MIN_PROBABILITY = 0.997  # of a statement that decides everything: as if no draw contradicted it
 TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
-MIN_MISFIT_CHANCE = 1e-9  # chance of the misfit below which even few measurements contradict the model
+MIN_MISFIT_CHANCE = (
+    1e-9  # chance of the misfit below which even few measurements contradict the model
+)
 MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
-SCREENING_REACH = 2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
-SCREENING_MARGIN = 1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
-MIN_SCREENED_CERTAINTY = 0.9  # of every class in few draws; where one has less, all draws do not decide it
-MIN_SCREENED = 0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
+SCREENING_REACH = (
+    2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
+)
+SCREENING_MARGIN = (
+    1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
+)
+MIN_SCREENED_CERTAINTY = (
+    0.9  # of every class in few draws; where one has less, all draws do not decide it
+)
+MIN_SCREENED = (
+    0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
+)
 
 
 def finished(
@@ -57,14 +69,16 @@ def finished(
     Args:
         learner: The state of the study.
         statement_inputs: Returns what joint statements depend on; called only if there is a model.
-        certificate_inputs: Returns what the certificate depends on; called only if a condition that is quick to check
-            holds.
+        certificate_inputs: Returns what the certificate depends on; called only if a condition that
+            is quick to check holds.
     """
     surrogate = learner.surrogate
     is_only_point = len(learner.domain) == 1 and not learner.goal.level_set
     if not surrogate.fitted or not (learner.observations or is_only_point):
         return None
-    if learner.looks_in_contexts:  # that the best of all contexts is known says nothing of the others
+    if (
+        learner.looks_in_contexts
+    ):  # that the best of all contexts is known says nothing of the others
         return None
     if len(learner.observations) < surrogate.least:
         return None
@@ -84,38 +98,48 @@ def finished(
     if _is_contradicted(of_certificate.model_check):
         return None
     if complete is None and certify(of_certificate).delta is not None:
-        return None  # the study was set up for bounds with a stated probability, and these leave something undecided
+        # the study was set up for bounds with a stated probability, and these leave something
+        # undecided
+        return None
     return _decided(inputs.joint) if _passes_screening(inputs) else None
 
 
 def _is_contradicted(check: ModelCheck) -> bool:
     """Return whether the measurements contradict the model.
 
-    The check itself waits for enough measurements to tell. One value a hundred standard deviations from the prior mean
-    is enough: given that model everything would be decided, and the model is wrong.
+    The check itself waits for enough measurements to tell. One value a hundred standard deviations
+    from the prior mean is enough: given that model everything would be decided, and the model is
+    wrong.
     """
     if check.is_contradiction or check.degrees < 1:
         return check.is_contradiction
-    chance = float(scipy.special.gammaincc(check.degrees / 2, check.misfit / 2))  # that chi-squared exceeds the misfit
+    chance = float(
+        scipy.special.gammaincc(check.degrees / 2, check.misfit / 2)
+    )  # that chi-squared exceeds the misfit
     return chance < MIN_MISFIT_CHANCE
 
 
 def _is_clearly_open(learner: ActiveLearner) -> bool:
     """Return whether the moments that the learner keeps show already that something is undecided.
 
-    They leave out the cautious members of a learned model and the uncertainty of an estimated constant, which only add
-    to what is undecided. The margins are much wider than rounding, so that the exact conditions agree.
+    They leave out the cautious members of a learned model and the uncertainty of an estimated
+    constant, which only add to what is undecided. The margins are much wider than rounding, so that
+    the exact conditions agree.
     """
     surrogate = learner.surrogate
     means, variances = member_moments(surrogate)
     if not learner.goal.level_set:
         sds = np.sqrt(variances)
-        candidates = potential_rows(learner.goal.sign * means, sds, SCREENING_REACH, excluded_rows(learner))
+        candidates = potential_rows(
+            learner.goal.sign * means, sds, SCREENING_REACH, excluded_rows(learner)
+        )
         return len(candidates) > MAX_CANDIDATES
     mean, variance = surrogate.moments
     sd = np.sqrt(variance)
     for threshold in model_thresholds(learner):
-        row = int(np.argmax(SCREENING_REACH * sd - np.abs(mean - threshold)))  # a point that is hard to classify
+        row = int(
+            np.argmax(SCREENING_REACH * sd - np.abs(mean - threshold))
+        )  # a point that is hard to classify
         above = probability_above(means[:, row], variances[:, row], threshold)
         certainty = max(float(above), 1.0 - float(above))
         share = plain_share(surrogate)
@@ -130,7 +154,9 @@ def _may_be_decided(inputs: StatementInputs) -> bool:
         return bool(certainty_of(inputs.exceedance()).min() >= MIN_PROBABILITY)
     if inputs.goal.level_set:
         probability = inputs.marginal_probability()
-        return probability is None or bool(np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY)
+        return probability is None or bool(
+            np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY
+        )
     return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
 
 
@@ -138,7 +164,10 @@ def _passes_screening(inputs: StatementInputs) -> bool:
     """Return whether few draws do not rule out that everything is decided, where single points say little."""
     if not isinstance(inputs.goal, LevelSet):
         return inputs.goal.level_set or screening_optimality(inputs) >= MIN_SCREENED
-    return inputs.threshold is not None or screening_certainty(inputs, inputs.goal) >= MIN_SCREENED_CERTAINTY
+    return (
+        inputs.threshold is not None
+        or screening_certainty(inputs, inputs.goal) >= MIN_SCREENED_CERTAINTY
+    )
 
 
 def _decided(statements: JointStatements) -> str | None:
@@ -148,4 +177,8 @@ def _decided(statements: JointStatements) -> str | None:
         everything = bool((statements.decided_confidence >= MIN_PROBABILITY).all())
         return f"every point is classified {given}" if everything else None
     optimal = statements.optimal_probability or 0.0
-    return f"no point is better than the recommended one {given}" if optimal >= MIN_PROBABILITY else None
+    return (
+        f"no point is better than the recommended one {given}"
+        if optimal >= MIN_PROBABILITY
+        else None
+    )

@@ -7,7 +7,8 @@
 | beta_(i), eta_(i) | `beta`, `eta`; None: those of a study that made the observations in their order | |
 | g_t(S) for S of q points | `forward` | b x q x d -> b |
 
-A BoTorch model has no history, so M is computed from the present bounds on all points, as with `monotone=False`.
+A BoTorch model has no history, so M is computed from the present bounds on all points, as with
+`monotone=False`.
 """
 
 from __future__ import annotations
@@ -31,23 +32,26 @@ transforms = import_optional("botorch.utils.transforms", "TruncatedVarianceReduc
 class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: ignore[misc, name-defined]
     """The truncated variance that measuring X would remove from the undecided points, the numerator of eq. (3).
 
-    Only variance above eta²/beta counts, on the scale k(x, x) = 1. If measurements have a cost, divide by it. Points
-    that are pending count as measured: the value is what X removes in addition. Where everything is decided the value
-    is 0.
+    Only variance above eta²/beta counts, on the scale k(x, x) = 1. If measurements have a cost,
+    divide by it. Points that are pending count as measured: the value is what X removes in
+    addition. Where everything is decided the value is 0.
 
     Args:
-        model: A model with one output. Of a batched model, such as a fully Bayesian one, the value is the mean over
-            its members, each with undecided points of its own.
+        model: A model with one output. Of a batched model, such as a fully Bayesian one, the value
+            is the mean over its members, each with undecided points of its own.
         points: The domain, or representers of it, shape (n, d).
         goal: `Maximize()`, `Minimize()` or `LevelSet(h)`. Default: `Maximize()`.
-        beta: Confidence parameter. Default: that of a study with the policy "truvar" and the same observations, which
-            computes it when an epoch starts. An epoch of a batched model ends when it does for all members.
-        eta: Target confidence, in prior standard deviations. Default: that of such a study. It is smaller where
-            pending points leave nothing to gain otherwise, so that a batch has different points.
+        beta: Confidence parameter. Default: that of a study with the policy "truvar" and the same
+            observations, which computes it when an epoch starts. An epoch of a batched model ends
+            when it does for all members.
+        eta: Target confidence, in prior standard deviations. Default: that of such a study. It is
+            smaller where pending points leave nothing to gain otherwise, so that a batch has
+            different points.
         r: Factor between the targets of two epochs.
-        noise: Noise variance of a measurement at X. Default: that of the model's likelihood, or its mean over the
-            observations.
-        scale: Prior standard deviation. Default: the largest of the model's kernel, or 1 if it has none.
+        noise: Noise variance of a measurement at X. Default: that of the model's likelihood, or its
+            mean over the observations.
+        scale: Prior standard deviation. Default: the largest of the model's kernel, or 1 if it has
+            none.
         X_pending: Points that are being measured, shape (m, d).
 
     Attributes:
@@ -55,8 +59,8 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         targets: Points whose variance counts, shape (m, d): those that count for a member at least.
 
     Raises:
-        InvalidModelError: If the model has several outputs or a posterior that is not Gaussian, or no noise variance
-            and none is given.
+        InvalidModelError: If the model has several outputs or a posterior that is not Gaussian, or
+            no noise variance and none is given.
         InvalidArgumentError: If another argument has the wrong shape or is out of range.
 
     Example:
@@ -84,17 +88,24 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
             model = members[0]
         super().__init__(model)
         if getattr(model, "num_outputs", 1) != 1:
-            raise InvalidModelError(f"the model must have one output, got {model.num_outputs}; select one of them")
+            raise InvalidModelError(
+                f"the model must have one output, got {model.num_outputs}; select one of them"
+            )
         if goal is not None and not isinstance(goal, Maximize | Minimize | LevelSet | Bands):
-            raise InvalidArgumentError(f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}")
+            raise InvalidArgumentError(
+                f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}"
+            )
         points = _as_points(points, "points", None)
         if len(points) == 0:
-            raise InvalidArgumentError("points must be at least one, got none; give the domain or representers of it")
+            raise InvalidArgumentError(
+                "points must be at least one, got none; give the domain or representers of it"
+            )
         with torch.no_grad():
             posterior = model.posterior(points)
             if not hasattr(posterior, "distribution"):
                 raise InvalidModelError(
-                    f"the model must have a Gaussian posterior, got {type(posterior).__name__}; leave out the outcome "
+                    f"the model must have a Gaussian posterior, got {type(posterior).__name__}; "
+                    "leave out the outcome "
                     "transform, or transform the values beforehand and give the goal in their units"
                 )
             mean = posterior.mean.squeeze(-1)
@@ -104,10 +115,14 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         self.goal: Goal = Maximize() if goal is None else goal
         self.scale = _prior_sd(model, points) if scale is None else check_positive(scale, "scale")
         noise_variance = (
-            _noise_variance(model) if noise is None else points.new_tensor(check_nonnegative(noise, "noise"))
+            _noise_variance(model)
+            if noise is None
+            else points.new_tensor(check_nonnegative(noise, "noise"))
         )
         self.noise = float(noise_variance.mean())
-        self.register_buffer("_noise", noise_variance.to(points).expand(self._batch_shape)[..., None, None])
+        self.register_buffer(
+            "_noise", noise_variance.to(points).expand(self._batch_shape)[..., None, None]
+        )
         n = len(points)
         means = mean.reshape(-1, n).double().cpu().numpy()
         variances = variance.reshape(-1, n).double().cpu().numpy()
@@ -123,7 +138,9 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         rows = torch.as_tensor(np.flatnonzero(is_target.any(axis=0)), device=points.device)
         self.register_buffer("targets", points[rows])
         counts = torch.as_tensor(is_target, device=points.device).reshape(variance.shape)
-        self.register_buffer("_target_variance", torch.where(counts, variance, torch.zeros_like(variance))[..., rows])
+        self.register_buffer(
+            "_target_variance", torch.where(counts, variance, torch.zeros_like(variance))[..., rows]
+        )
         self.register_buffer("excess", None)
         self.register_buffer("_removed_by_pending", None)
         self.set_X_pending(X_pending)
@@ -149,7 +166,8 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         with torch.no_grad():
             reduction = self._reduction(self.X_pending)
         if not self._eta_is_given:
-            # A study, too, chooses with the eta of a later epoch where pending points leave nothing to gain.
+            # A study, too, chooses with the eta of a later epoch where pending points leave nothing
+            # to gain.
             while not bool((self.excess > reduction).any()) and self._tau() > RESOLUTION:
                 self._set_eta(self.eta * self._r)
         self._removed_by_pending = torch.minimum(reduction, self.excess).sum(dim=-1)
@@ -185,11 +203,13 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
             eta *= self._r
         return eta
 
-    def _epoch_of_study(self, model: Any, points: Any, means: Any, variances: Any) -> tuple[float, float]:
+    def _epoch_of_study(
+        self, model: Any, points: Any, means: Any, variances: Any
+    ) -> tuple[float, float]:
         """Return beta and eta of a study with this model that made the observations one after the other.
 
-        Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that was. A model that
-        does not have its observations gets the beta of an epoch that starts now.
+        Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that
+        was. A model that does not have its observations gets the beta of an epoch that starts now.
         """
         a = 1.0 if self.goal.level_set else 0.5
         n = max(len(points), 2)
@@ -224,7 +244,10 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
             removed = torch.minimum(self._reduction(X), self.excess).sum(dim=-1)
         else:
             both = torch.cat([X, pending.to(X).expand(*X.shape[:-2], *pending.shape[-2:])], dim=-2)
-            removed = torch.minimum(self._reduction(both), self.excess).sum(dim=-1) - self._removed_by_pending
+            removed = (
+                torch.minimum(self._reduction(both), self.excess).sum(dim=-1)
+                - self._removed_by_pending
+            )
         gain = self.beta / self.scale**2 * removed
         if self._batch_shape:  # the members of a batched model are the last dimensions
             gain = gain.mean(dim=tuple(range(-len(self._batch_shape), 0)))
@@ -272,7 +295,9 @@ def _history(model: Any, points: Any, batch_shape: tuple[int, ...]) -> _History 
         inputs = model.transform_inputs(points)
         t = observed.shape[-2]
         covariance = model.covar_module(observed).to_dense().double()
-        factor = torch.linalg.cholesky(covariance + torch.diag_embed(noise.double().expand(*noise.shape[:-1], t)))
+        factor = torch.linalg.cholesky(
+            covariance + torch.diag_embed(noise.double().expand(*noise.shape[:-1], t))
+        )
         across = model.covar_module(observed, inputs).to_dense().double()
         residual = (model.train_targets - model.mean_module(observed)).double()[..., None]
         arrays = (
@@ -298,7 +323,9 @@ def _as_points(points: Any, name: str, n_columns: int | None) -> Any:
     tensor = torch.as_tensor(points).detach()
     columns = "d" if n_columns is None else str(n_columns)
     if tensor.ndim != 2 or (n_columns is not None and tensor.shape[-1] != n_columns):
-        raise InvalidArgumentError(f"{name} must be of shape (n, {columns}), got {tuple(tensor.shape)}")
+        raise InvalidArgumentError(
+            f"{name} must be of shape (n, {columns}), got {tuple(tensor.shape)}"
+        )
     return tensor
 
 
@@ -335,5 +362,7 @@ def _noise_variance(model: Any) -> Any:
     """Return the noise variance of the model's likelihood for each member, in the units of the outcomes: (batch)."""
     noise = getattr(getattr(model, "likelihood", None), "noise", None)
     if noise is None:
-        raise InvalidModelError("the likelihood of the model must have a noise variance, got none; give noise=...")
+        raise InvalidModelError(
+            "the likelihood of the model must have a noise variance, got none; give noise=..."
+        )
     return noise.detach().double().mean(dim=-1) * _outcome_units(model)[1] ** 2

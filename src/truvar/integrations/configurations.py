@@ -1,7 +1,8 @@
 """Configurations of an estimator: where they come from, and their coordinates.
 
-A space is a grid, a list of grids, or the same with distributions of `scipy.stats` in place of some lists. Small grids
-are listed; of anything larger a sample is drawn, and neighbours of the best configurations are added to it later.
+A space is a grid, a list of grids, or the same with distributions of `scipy.stats` in place of some
+lists. Small grids are listed; of anything larger a sample is drawn, and neighbours of the best
+configurations are added to it later.
 
 | value of a parameter | coordinate |
 |---|---|
@@ -29,10 +30,17 @@ from truvar.domain.parameters import Categorical, Parameter, Range
 from truvar.domain.scales import is_geometric
 
 NUMBER = "(number)"  # category of all numbers of a parameter that has other values too
-ABSENT = "(absent)"  # value of a parameter that a configuration does not have, as in a list of grids
-NEIGHBOUR_SCALES = (0.15, 0.03)  # standard deviations with which a number of a distribution is changed, as a quantile
+ABSENT = (
+    "(absent)"  # value of a parameter that a configuration does not have, as in a list of grids
+)
+NEIGHBOUR_SCALES = (
+    0.15,
+    0.03,
+)  # standard deviations with which a number of a distribution is changed, as a quantile
 OTHER_CHANGE = 0.25  # probability that a further parameter is changed, for each of the others
-RATIO = 100.0  # of the largest and the smallest number of a distribution without quantiles that make it logarithmic
+# of the largest and the smallest number of a distribution without quantiles that make it
+# logarithmic
+RATIO = 100.0
 
 Configuration = dict[str, Any]
 
@@ -45,7 +53,8 @@ class ConfigurationSpace:
 
     Attributes:
         grids: The grids.
-        size: Number of configurations; infinite with distributions, and where it is too large for an index.
+        size: Number of configurations; infinite with distributions, and where it is too large for
+            an index.
 
     Raises:
         ValueError: If a list is empty, as in scikit-learn.
@@ -59,10 +68,14 @@ class ConfigurationSpace:
             self._sampler(1, 0)
         else:
             self._grid = ParameterGrid(grids)
-            self._ends = list(accumulate(math.prod(len(axis) for axis in grid.values()) for grid in self.grids))
+            self._ends = list(
+                accumulate(math.prod(len(axis) for axis in grid.values()) for grid in self.grids)
+            )
             if self._ends[-1] <= sys.maxsize:
                 self.size = float(self._ends[-1])
-        self._origins: dict[int, tuple[Configuration, Mapping[str, Any]]] = {}  # by the identity of a configuration
+        self._origins: dict[
+            int, tuple[Configuration, Mapping[str, Any]]
+        ] = {}  # by the identity of a configuration
 
     def listed(self) -> list[Configuration]:
         """Return all configurations, in the order of `GridSearchCV`."""
@@ -80,18 +93,23 @@ class ConfigurationSpace:
                         drawn[row][name] = value
                 self._remember([drawn[row] for row in rows], grid)
             return drawn
-        indices = np.arange(int(self.size)) if self.size <= count else self._drawn_indices(count, rng)
+        indices = (
+            np.arange(int(self.size)) if self.size <= count else self._drawn_indices(count, rng)
+        )
         found: list[Configuration] = []
         for index in indices.tolist():
             found.append(self._grid[index])
             self._remember(found[-1:], self.grids[bisect_right(self._ends, index)])
         return found
 
-    def neighbours(self, configuration: Configuration, count: int, rng: np.random.Generator) -> list[Configuration]:
+    def neighbours(
+        self, configuration: Configuration, count: int, rng: np.random.Generator
+    ) -> list[Configuration]:
         """Return configurations that differ from one in few parameters, and little.
 
         Args:
-            configuration: The configuration, as `draw` or this method returned it. Its neighbours are of the same grid.
+            configuration: The configuration, as `draw` or this method returned it. Its neighbours
+                are of the same grid.
             count: Number of neighbours.
             rng: Source of randomness.
         """
@@ -101,7 +119,9 @@ class ConfigurationSpace:
             return []
         found = [dict(configuration) for _ in range(count)]
         for position, name in enumerate(names):
-            is_changed = (np.arange(count) % len(names) == position) | (rng.random(count) < OTHER_CHANGE)
+            is_changed = (np.arange(count) % len(names) == position) | (
+                rng.random(count) < OTHER_CHANGE
+            )
             rows = np.flatnonzero(is_changed)
             values = _changed_values(own[name], configuration[name], len(rows), rng)
             for row, value in zip(rows, values, strict=True):
@@ -135,9 +155,13 @@ def _drawn_values(axis: Any, count: int, rng: np.random.Generator) -> list[Any]:
         values = list(axis)
         return [values[index] for index in rng.integers(len(values), size=count)]
     if hasattr(axis, "ppf"):  # of scipy.stats, which draws many values as quickly as one
-        return list(np.asarray(axis.rvs(size=count, random_state=int(rng.integers(2**31)))).tolist())
+        return list(
+            np.asarray(axis.rvs(size=count, random_state=int(rng.integers(2**31)))).tolist()
+        )
     # Others are given what scikit-learn gives them.
-    return [axis.rvs(random_state=np.random.RandomState(int(rng.integers(2**31)))) for _ in range(count)]
+    return [
+        axis.rvs(random_state=np.random.RandomState(int(rng.integers(2**31)))) for _ in range(count)
+    ]
 
 
 def _changed_values(axis: Any, value: Any, count: int, rng: np.random.Generator) -> list[Any]:
@@ -163,8 +187,8 @@ class ConfigurationEncoder:
 
     Args:
         space: The space, which the scales of the numbers come from.
-        sample: Configurations that tell which columns there are: those that never change, or that repeat or mirror
-            another one, are left out.
+        sample: Configurations that tell which columns there are: those that never change, or that
+            repeat or mirror another one, are left out.
     """
 
     def __init__(self, space: ConfigurationSpace, sample: Sequence[Configuration]) -> None:
@@ -174,7 +198,9 @@ class ConfigurationEncoder:
         self._numeric: dict[str, bool] = {}
         for name in dict.fromkeys(name for grid in space.grids for name in grid):
             axes = [grid[name] for grid in space.grids if name in grid]
-            self._scales[name], self._numeric[name] = _scale(axes, [c[name] for c in sample if name in c])
+            self._scales[name], self._numeric[name] = _scale(
+                axes, [c[name] for c in sample if name in c]
+            )
         self._kept = list(self._columns(sample))
         distinct: dict[bytes, str] = {}
         for name, (coordinates, _) in self._columns(sample).items():
@@ -186,7 +212,9 @@ class ConfigurationEncoder:
     @property
     def categorical(self) -> tuple[int, ...]:
         """Positions of the columns of categories."""
-        return tuple(position for position, name in enumerate(self._kept) if name in self._categories)
+        return tuple(
+            position for position, name in enumerate(self._kept) if name in self._categories
+        )
 
     def points(self, configurations: Sequence[Configuration]) -> Array:
         """Return the coordinates of configurations: (n, d), without columns if all are the same."""
@@ -206,7 +234,9 @@ class ConfigurationEncoder:
                 parameter = Categorical(list(range(max(len(categories), 2))))
             parameters.append(parameter)
             bounds.append(parameter.bounds)
-        return Domain(tuple(self._kept), points, np.array(bounds, dtype=float), parameters=tuple(parameters))
+        return Domain(
+            tuple(self._kept), points, np.array(bounds, dtype=float), parameters=tuple(parameters)
+        )
 
     def _columns(self, configurations: Sequence[Configuration]) -> dict[str, tuple[Array, bool]]:
         """Return coordinates by column, and whether they are categories."""
@@ -253,7 +283,10 @@ def _scale(axes: Sequence[Any], sample: Sequence[Any]) -> tuple[Callable[[Array]
             return lambda values: np.asarray(distributions[0].cdf(values), dtype=float), True
         numbers = [*numbers, *drawn]
     elif mixes_equal_types(numbers):
-        return np.asarray, False  # 1 and 1.0 mean different things to some estimators, so they become categories
+        return (
+            np.asarray,
+            False,
+        )  # 1 and 1.0 mean different things to some estimators, so they become categories
     if not numbers:
         return np.asarray, False
     values = np.unique(np.array([float(value) for value in numbers]))
@@ -267,12 +300,17 @@ def _scale(axes: Sequence[Any], sample: Sequence[Any]) -> tuple[Callable[[Array]
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite number. Booleans are not."""
-    return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and math.isfinite(value)
+    return (
+        not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and math.isfinite(value)
+    )
 
 
 def _numbers_of(values: Sequence[Any]) -> Array:
     """Return finite numbers as they are and NaN in place of all other values."""
-    if {type(value) for value in values} <= {float, int}:  # by far the most frequent, and then there is a quick way
+    if {type(value) for value in values} <= {
+        float,
+        int,
+    }:  # by far the most frequent, and then there is a quick way
         numbers = np.array(values, dtype=float)
         return np.where(np.isfinite(numbers), numbers, np.nan)
     return np.array([float(value) if is_number(value) else np.nan for value in values], dtype=float)

@@ -6,8 +6,9 @@
 | score = f(i) + effect(j) + error | `estimate_fold_effects`: effects and error variance s² | (k,), scalar |
 | m more folds of configuration i | a noise level: variance s² / m, cost m or the time of m fits | (n, k) |
 
-Some folds are harder than others, for every configuration. Their effects are estimated within configurations and
-subtracted, so that configurations can be compared even if they were evaluated on different folds.
+Some folds are harder than others, for every configuration. Their effects are estimated within
+configurations and subtracted, so that configurations can be compared even if they were evaluated on
+different folds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.costs import NoiseLevels
 from truvar.domain.goals import Goal, Maximize
-from truvar.integrations.configurations import Configuration, ConfigurationEncoder, ConfigurationSpace
+from truvar.integrations.configurations import (
+    Configuration,
+    ConfigurationEncoder,
+    ConfigurationSpace,
+)
 from truvar.integrations.cost_model import cost_predictor
 from truvar.integrations.fold_racing import (
     ScoreModel,
@@ -40,28 +45,44 @@ from truvar.models.fit import Model, fit, unfitted
 from truvar.models.kernels import named_kernel
 from truvar.models.priors import Learned, Prior
 
-PRIOR_ERROR_SHARE = 0.01  # prior guess of the error variance, as a share of the variance of the scores
+PRIOR_ERROR_SHARE = (
+    0.01  # prior guess of the error variance, as a share of the variance of the scores
+)
 PRIOR_WEIGHT = 2.0  # weight of that guess, in degrees of freedom
-RESERVE = 0.2  # share of the budget that is kept to complete the configurations that can still be best
+RESERVE = (
+    0.2  # share of the budget that is kept to complete the configurations that can still be best
+)
 N_INITIAL = 3  # configurations that are evaluated on all folds before a model is fitted
-REFIT_GROWTH = 1.1  # the model is fitted again when there are this many times as many configurations
+REFIT_GROWTH = (
+    1.1  # the model is fitted again when there are this many times as many configurations
+)
 LISTED = 1000  # configurations of a space that are all looked at; of more, a sample is drawn
 SAMPLED = 500  # configurations that are drawn from a larger space
 MAX_POOL = 2000  # configurations that are looked at in the end
 CENTRES = 4  # best configurations whose neighbours are looked at too
 NEIGHBOURS = 24  # of each of them, whenever the model is fitted
-BATCH = 8  # fits that are decided on at a time: the same number however many run at once, so that the choices are
-# The default policy decides for about 10 ms per fit. If one of the first fits takes less than five times as long, fits
-# count as cheap, and quick races decide instead. Processor time counts, as it hardly depends on other work; but a fit
-# may also wait for processes or devices of its own, and then it is not cheap.
+# fits that are decided on at a time: the same number however many run at once, so that the choices
+# are
+BATCH = 8
+# The default policy decides for about 10 ms per fit. If one of the first fits takes less than five
+# times as long, fits count as cheap, and quick races decide instead. Processor time counts, as it
+# hardly depends on other work; but a fit may also wait for processes or devices of its own, and
+# then it is not cheap.
 CHEAP_SECONDS = 0.05
 CHEAP_WAIT = 1.0  # seconds by the clock
 CHEAP_BATCH = 32  # cheap fits that other policies decide on at a time
-MIN_DECISIONS = 12  # batches that other policies divide the budget into at least, unless it is small
+MIN_DECISIONS = (
+    12  # batches that other policies divide the budget into at least, unless it is small
+)
 RACE_INITIAL = 8  # configurations that are evaluated on some folds before a race begins
-RACE_GROWTH = 1.3  # the model of a race is fitted again when there are this many times as many configurations
-RACE_BATCH = 0.1  # share of the fits so far that are decided on at a time, if that is more than `BATCH`
-CLIP_FACTOR = 2.0  # scores are raised to at least the median minus this many times the distance of the best from it
+RACE_GROWTH = (
+    1.3  # the model of a race is fitted again when there are this many times as many configurations
+)
+RACE_BATCH = (
+    0.1  # share of the fits so far that are decided on at a time, if that is more than `BATCH`
+)
+# scores are raised to at least the median minus this many times the distance of the best from it
+CLIP_FACTOR = 2.0
 
 Pair = tuple[int, int]  # index of a configuration, index of a fold
 
@@ -69,8 +90,8 @@ Pair = tuple[int, int]  # index of a configuration, index of a fold
 def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
     """Estimate the fold effects by least squares within configurations.
 
-    Only configurations with scores on two or more folds count. The effects are shrunk towards 0 by the weight of one
-    observation.
+    Only configurations with scores on two or more folds count. The effects are shrunk towards 0 by
+    the weight of one observation.
 
     Args:
         scores: Scores of configurations (rows) on folds (columns), NaN if not evaluated.
@@ -104,7 +125,11 @@ def raise_low_scores(values: Array) -> Array:
         return values
     median = float(np.median(values))
     best = float(values.max())
-    return np.asarray(np.maximum(values, median - CLIP_FACTOR * (best - median))) if best > median else values
+    return (
+        np.asarray(np.maximum(values, median - CLIP_FACTOR * (best - median)))
+        if best > median
+        else values
+    )
 
 
 @dataclass(frozen=True)
@@ -113,7 +138,8 @@ class FoldPolicy:
 
     Attributes:
         policy: The wrapped policy.
-        fold_costs: Cost of m folds of each configuration, shape (n, k); infinite where fewer than m are left.
+        fold_costs: Cost of m folds of each configuration, shape (n, k); infinite where fewer than m
+            are left.
         per_cost: False, because the score is divided by the cost already.
     """
 
@@ -142,7 +168,9 @@ class FoldPolicy:
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the score of every number of folds of every candidate; the lowest possible if there are too few."""
-        fold_costs = self.fold_costs if candidates.sites is None else self.fold_costs[candidates.sites]
+        fold_costs = (
+            self.fold_costs if candidates.sites is None else self.fold_costs[candidates.sites]
+        )
         possible = np.isfinite(fold_costs)
         cost = np.where(possible, fold_costs, fold_costs[possible].max(initial=1.0) * 1e9)
         gains = self.policy.score(context, replace(candidates, cost=cost))
@@ -172,17 +200,17 @@ class PoolResult:
 class FoldSearch:
     """A search that decides which folds of which configurations to evaluate next.
 
-    Call `ask` for pairs of a configuration and a fold, and `tell` for their scores, until `ask` returns nothing. The
-    last fifth of the budget completes the configurations that can still be best, so that they are evaluated on all
-    folds.
+    Call `ask` for pairs of a configuration and a fold, and `tell` for their scores, until `ask`
+    returns nothing. The last fifth of the budget completes the configurations that can still be
+    best, so that they are evaluated on all folds.
 
-    A decision takes time too. If fits are cheap, the default policy is replaced by races (see `fold_racing`), and other
-    policies decide on more fits at a time, with a simpler model. Races need no reserve, because they complete
-    configurations all the time.
+    A decision takes time too. If fits are cheap, the default policy is replaced by races (see
+    `fold_racing`), and other policies decide on more fits at a time, with a simpler model. Races
+    need no reserve, because they complete configurations all the time.
 
     Args:
-        space: The configurations to search. A small space is listed; of a larger one a sample is drawn, to which
-            neighbours of the best configurations are added.
+        space: The configurations to search. A small space is listed; of a larger one a sample is
+            drawn, to which neighbours of the best configurations are added.
         folds: Number of folds.
         budget: Largest number of fits.
         policy: The policy.
@@ -201,7 +229,14 @@ class FoldSearch:
     """
 
     def __init__(
-        self, space: ConfigurationSpace, *, folds: int, budget: int, policy: Policy, timed: bool, seed: int
+        self,
+        space: ConfigurationSpace,
+        *,
+        folds: int,
+        budget: int,
+        policy: Policy,
+        timed: bool,
+        seed: int,
     ) -> None:
         self._rng = np.random.default_rng(seed)
         self._space = space
@@ -221,7 +256,9 @@ class FoldSearch:
         self._encoder = ConfigurationEncoder(space, drawn)
         self._known: dict[bytes, int] = {}
         self._add(drawn)
-        self._is_listed = self._is_listed or self._points.shape[1] == 0  # without columns there is one configuration
+        self._is_listed = (
+            self._is_listed or self._points.shape[1] == 0
+        )  # without columns there is one configuration
         policy.check_supported(Maximize(monotone=False), folds)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
@@ -245,7 +282,14 @@ class FoldSearch:
         """Number of fits of all different configurations on all folds; infinite with distributions."""
         return self.folds * (len(self.configurations) if self._is_listed else self._space.size)
 
-    def tell(self, row: int, fold: int, score: float, seconds: float, processor_seconds: float | None = None) -> None:
+    def tell(
+        self,
+        row: int,
+        fold: int,
+        score: float,
+        seconds: float,
+        processor_seconds: float | None = None,
+    ) -> None:
         """Record the score of a configuration on a fold.
 
         Args:
@@ -256,7 +300,9 @@ class FoldSearch:
             processor_seconds: Processor time that the fit took; None: `seconds`.
         """
         processor_seconds = seconds if processor_seconds is None else processor_seconds
-        if np.isfinite(score):  # a fit that fails may end at once, and says nothing about the others
+        if np.isfinite(
+            score
+        ):  # a fit that fails may end at once, and says nothing about the others
             self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
             self._least_seconds = min(self._least_seconds, seconds)
         self.tried[row, fold] = True
@@ -280,10 +326,14 @@ class FoldSearch:
                 return [(self._central_row(), fold) for fold in range(self.folds)]
             if self._cheap is None and self._least_seconds < np.inf:
                 self._cheap = self._are_fits_cheap()
-            if self._cheap is not False:  # a race begins at random, until the first fit that does not fail
+            if (
+                self._cheap is not False
+            ):  # a race begins at random, until the first fit that does not fail
                 return self._race()
         pairs = self._explore() or self._complete()
-        if not pairs and self.reserve > 0 and self.left >= self.folds:  # nothing was left to complete
+        if (
+            not pairs and self.reserve > 0 and self.left >= self.folds
+        ):  # nothing was left to complete
             self.reserve = 0
             pairs = self._explore() or self._complete()
         return pairs
@@ -295,7 +345,9 @@ class FoldSearch:
         learner = self._learner(np.full(self.scores.shape, np.inf))
         state = learner.reported_state
         self.beta = state.epoch.beta
-        return PoolResult(learner.moments[0], state.lower, state.upper, state.regions.potential, self.beta)
+        return PoolResult(
+            learner.moments[0], state.lower, state.upper, state.regions.potential, self.beta
+        )
 
     @property
     def complete(self) -> Mask:
@@ -321,7 +373,9 @@ class FoldSearch:
         n_started = int(self.tried.any(axis=1).sum())
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         n_first = n_first_folds(self.folds)
-        n_possible = (self.left - self.folds + n_first) // n_first  # so that one of them can be completed
+        n_possible = (
+            self.left - self.folds + n_first
+        ) // n_first  # so that one of them can be completed
         n_random = min(RACE_INITIAL - min(n_started, len(rows)), n_possible)
         if n_random > 0:
             untried = np.flatnonzero(~self.tried.any(axis=1))
@@ -344,7 +398,14 @@ class FoldSearch:
         noise = error_variance * (1 / n_tried[rows] - 1 / self.folds)
         kept = modelled_rows(rows, values)
         chosen_folds = choose_folds(
-            score_posterior(model, self._points, rows[kept], values[kept], noise[kept], self._encoder.categorical),
+            score_posterior(
+                model,
+                self._points,
+                rows[kept],
+                values[kept],
+                noise[kept],
+                self._encoder.categorical,
+            ),
             best,
             n_tried,
             self.failed,
@@ -366,7 +427,11 @@ class FoldSearch:
         noise = error_variance * (1 / self.tried[rows].sum(axis=1) - 1 / self.folds)
         kept = modelled_rows(rows, values)
         model = fit_score_model(
-            self._points[rows[kept]], values[kept], noise[kept], self._encoder.categorical, self._race_model
+            self._points[rows[kept]],
+            values[kept],
+            noise[kept],
+            self._encoder.categorical,
+            self._race_model,
         )
         self._race_model = replace(model, n_fitted=len(rows))
         self._race_costs = self._fit_costs()
@@ -386,8 +451,8 @@ class FoldSearch:
     def _fold_effects(self) -> tuple[Array, float]:
         """Return the effects of the folds and the variance of the error.
 
-        The better half counts: the errors of bad configurations are larger, and nobody asks about them. One that
-        diverges would otherwise hide all differences between the others.
+        The better half counts: the errors of bad configurations are larger, and nobody asks about
+        them. One that diverges would otherwise hide all differences between the others.
         """
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         means = np.nanmean(self.scores[rows], axis=1)
@@ -407,7 +472,9 @@ class FoldSearch:
             if point.tobytes() not in self._known:
                 self._known[point.tobytes()] = len(self.configurations) + len(new)
                 new.append(position)
-        self._points = np.vstack([self._points, points[new]]) if self.configurations else points[new]
+        self._points = (
+            np.vstack([self._points, points[new]]) if self.configurations else points[new]
+        )
         self.configurations += [configurations[position] for position in new]
         nothing = np.full((len(new), self.folds), np.nan)
         self.scores = np.vstack([self.scores, nothing])
@@ -434,7 +501,9 @@ class FoldSearch:
         pending = np.zeros_like(self.tried)
         allowance = self.left - (self.reserve if n_started >= N_INITIAL else 0)
         fit_costs = self._fit_costs()
-        fold_costs = np.full(self.scores.shape, np.inf)  # the policy reads it; updated before each choice
+        fold_costs = np.full(
+            self.scores.shape, np.inf
+        )  # the policy reads it; updated before each choice
         learner = self._learner(fold_costs)
         actions: list[Action] = []
         pairs: list[Pair] = []
@@ -448,7 +517,11 @@ class FoldSearch:
             if not possible.any():
                 break
             table, choice = learner.choose(None, actions, self._n_asked)
-            if choice is None or table.sites is None or not possible[int(table.sites[choice.row]), choice.level]:
+            if (
+                choice is None
+                or table.sites is None
+                or not possible[int(table.sites[choice.row]), choice.level]
+            ):
                 if not pairs:
                     self.reason = "nothing is left to gain"
                 break
@@ -470,8 +543,8 @@ class FoldSearch:
     def _complete(self) -> list[Pair]:
         """Return the missing folds of configurations that can still be best, as far as the budget allows.
 
-        They are taken in the order of their posterior mean. Only configurations that were evaluated on all folds can be
-        compared as in a grid search.
+        They are taken in the order of their posterior mean. Only configurations that were evaluated
+        on all folds can be compared as in a grid search.
         """
         result = self.result()
         if result is None:
@@ -497,8 +570,8 @@ class FoldSearch:
     def _learner(self, fold_costs: Array) -> ActiveLearner:
         """Return a learner with the scores so far as measurements.
 
-        A score far below the median says that a configuration is bad, but not how good the best is. Such scores are
-        therefore raised, see `CLIP_FACTOR`.
+        A score far below the median says that a configuration is bad, but not how good the best is.
+        Such scores are therefore raised, see `CLIP_FACTOR`.
         """
         effects, variance = self._fold_effects()
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
@@ -511,11 +584,20 @@ class FoldSearch:
         levels = NoiseLevels([variance / m + nugget for m in range(1, self.folds + 1)], costs)
         prior = Prior(model.kernel, model.mean, levels)
         learner = ActiveLearner(
-            domain, Maximize(monotone=False), FoldPolicy(self.policy, fold_costs), prior, None, self.seed
+            domain,
+            Maximize(monotone=False),
+            FoldPolicy(self.policy, fold_costs),
+            prior,
+            None,
+            self.seed,
         )
         observations = []
-        for number, (row, value, folds) in enumerate(zip(rows.tolist(), values, count.tolist(), strict=True)):
-            action = Action(-1 - number, self._points[row], row, folds - 1, 0, variance / folds + nugget, 1.0)
+        for number, (row, value, folds) in enumerate(
+            zip(rows.tolist(), values, count.tolist(), strict=True)
+        ):
+            action = Action(
+                -1 - number, self._points[row], row, folds - 1, 0, variance / folds + nugget, 1.0
+            )
             observations.append((action, float(value)))
         if observations:
             learner.observe_all(observations)

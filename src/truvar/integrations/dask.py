@@ -13,8 +13,8 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
     Args:
         address: Address of the scheduler, such as "tcp://10.0.0.1:8786".
         timeout: Seconds to wait for an answer.
-        direct: Whether data are sent to the workers directly and not through the scheduler. The workers must be
-            reachable from this machine then.
+        direct: Whether data are sent to the workers directly and not through the scheduler. The
+            workers must be reachable from this machine then.
 
     Returns:
         A `dask.distributed.Client`.
@@ -34,6 +34,7 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
         return distributed.Client(address, timeout=timeout, direct_to_workers=direct)
     except (OSError, TimeoutError, ValueError) as error:
         raise ExecutorError(
-            f"no Dask scheduler answers at {address!r} ({type(error).__name__}: {error}); start one with "
+            f"no Dask scheduler answers at {address!r} ({type(error).__name__}: {error}); start "
+            "one with "
             "`dask scheduler` and give the address that it prints"
         ) from None

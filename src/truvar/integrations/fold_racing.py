@@ -1,7 +1,7 @@
 """Racing over folds: quick choices for fits that take milliseconds.
 
-A configuration is evaluated on one fold first, or on a tenth of many, and on more only while it can still be expected
-to improve on the best.
+A configuration is evaluated on one fold first, or on a tenth of many, and on more only while it can
+still be expected to improve on the best.
 
 | symbol | here | shape |
 |---|---|---|
@@ -12,9 +12,9 @@ to improve on the best.
 | s² (1/m - 1/k) | variance of y given f: 0 once all folds were evaluated | (q,) |
 | A | covariance of y: k(X, X) + diag(v + s² (1/m - 1/k)) | (q, q) |
 
-The next folds are those of the configuration with the highest expected improvement on the best complete configuration,
-divided by the cost of the folds that it lacks. Within a batch, the variance is updated as if the chosen ones had been
-evaluated as expected.
+The next folds are those of the configuration with the highest expected improvement on the best
+complete configuration, divided by the cost of the folds that it lacks. Within a batch, the variance
+is updated as if the chosen ones had been evaluated as expected.
 """
 
 from __future__ import annotations
@@ -32,12 +32,20 @@ from truvar.models.kernels import Stationary
 
 MATERN52 = 5  # twice the smoothness
 CONSTANT_VARIANCE = 1.0  # prior variance of the constant mean, in units of the signal variance
-NUGGET_PRIOR = (np.log(1e-2), 1.5)  # mean and standard deviation of the log nugget, in variances of the values
+NUGGET_PRIOR = (
+    np.log(1e-2),
+    1.5,
+)  # mean and standard deviation of the log nugget, in variances of the values
 NUGGET_BOUNDS = (np.log(1e-5), 0.0)
-MAX_MODELLED = 400  # configurations that the model is conditioned on; half of them are the best ones
+MAX_MODELLED = (
+    400  # configurations that the model is conditioned on; half of them are the best ones
+)
 FOLDS_PER_FIRST = 10  # a new configuration is evaluated on one fold for every so many
-FURTHER_FOLDS = 2  # further folds of a configuration that was evaluated on one or two; otherwise as many again
-JITTER = 1e-9  # of the variance of the values, so that the covariance of equal configurations can be factorised
+FURTHER_FOLDS = (
+    2  # further folds of a configuration that was evaluated on one or two; otherwise as many again
+)
+# of the variance of the values, so that the covariance of equal configurations can be factorised
+JITTER = 1e-9
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ class ScoreModel:
         lengthscales: Length-scales of the coordinates, (d,).
         variance: Variance of g.
         nugget: Variance of h.
-        centre: Prior mean of g. Its constant mean has the variance `CONSTANT_VARIANCE` times `variance` around it.
+        centre: Prior mean of g. Its constant mean has the variance `CONSTANT_VARIANCE` times
+            `variance` around it.
         n_fitted: Number of configurations that it was fitted to.
     """
 
@@ -67,7 +76,11 @@ class ScoreModel:
 
 
 def fit_score_model(
-    points: Array, values: Array, noise: Array, categorical: Sequence[int], previous: ScoreModel | None
+    points: Array,
+    values: Array,
+    noise: Array,
+    categorical: Sequence[int],
+    previous: ScoreModel | None,
 ) -> ScoreModel:
     """Return the hyperparameters of highest posterior density.
 
@@ -82,7 +95,9 @@ def fit_score_model(
     spread = float(values.std())
     spread = spread if spread > 0 else 1.0
     dimension = points.shape[1]
-    smooth = HyperPrior.default(dimension, learn_noise=False, learn_power=False, categorical=categorical)
+    smooth = HyperPrior.default(
+        dimension, learn_noise=False, learn_power=False, categorical=categorical
+    )
     prior = HyperPrior(
         np.append(smooth.mean, NUGGET_PRIOR[0]),
         np.append(smooth.sd, NUGGET_PRIOR[1]),
@@ -125,7 +140,12 @@ class ScorePosterior:
 
 
 def score_posterior(
-    model: ScoreModel, points: Array, rows: Index, values: Array, noise: Array, categorical: Sequence[int]
+    model: ScoreModel,
+    points: Array,
+    rows: Index,
+    values: Array,
+    noise: Array,
+    categorical: Sequence[int],
 ) -> ScorePosterior:
     """Return the posterior of f.
 
@@ -148,7 +168,8 @@ def score_posterior(
     mean = model.centre + weights @ cross
     prior_variance = (1.0 + CONSTANT_VARIANCE) * model.variance
     variance = prior_variance - np.einsum("qn,qn->n", white, white) + model.nugget
-    # f = g + h of a configuration with scores: cov(f, y) = A - diag(error), hence E f = y - error A^-1 (y - centre).
+    # f = g + h of a configuration with scores: cov(f, y) = A - diag(error), hence E f = y - error
+    # A^-1 (y - centre).
     mean[rows] = values - error * weights
     variance[rows] = error - error**2 * np.einsum("ij,ij->j", inverse, inverse)
 
@@ -199,7 +220,8 @@ def choose_folds(
         error_variance: s².
         nugget: Variance of h.
         batch: Number of fits after which no configuration is added.
-        left: Number of fits that the budget allows. A configuration is only chosen if it can be completed.
+        left: Number of fits that the budget allows. A configuration is only chosen if it can be
+            completed.
 
     Returns:
         Pairs of a row and a number of folds, at most one for each row.
@@ -214,7 +236,9 @@ def choose_folds(
         possible = free & (lacking <= left - spent)
         if not possible.any():
             break
-        gain = expected_improvement(posterior.mean, np.sqrt(variance), best) / (costs * np.maximum(lacking, 1))
+        gain = expected_improvement(posterior.mean, np.sqrt(variance), best) / (
+            costs * np.maximum(lacking, 1)
+        )
         row = int(np.argmax(np.where(possible, gain, -1.0)))
         if gain[row] <= 0:  # too small for a number
             row = int(np.argmax(np.where(possible, posterior.mean, -np.inf)))

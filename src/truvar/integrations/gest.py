@@ -43,7 +43,9 @@ else:
     Generator = import_optional("gest_api.generator", "TruVaRGenerator", "gest").Generator
 
 ID = "_id"  # key of the id of a suggestion, by the standard
-SAME_POINT = 1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+SAME_POINT = (
+    1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
+)
 
 
 class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
@@ -51,22 +53,24 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     Args:
         vocs: Variables, objective, constraints, constants and observables.
-        goal: The goal; default: that of the objective. An objective to explore needs a level set here.
+        goal: The goal; default: that of the objective. An objective to explore needs a level set
+            here.
         n_points: Number of points that `suggest()` returns if it is not told how many.
         representers: Number of points that the model is evaluated at; see `Domain.box`.
         seed: Seed of the random numbers.
-        **options: Further arguments of `Study`, such as `noise`, `cost`, `policy`, `store` and `name`. If the store has
-            a study of that name with the same variables and goal, it is continued with the settings that it has.
+        **options: Further arguments of `Study`, such as `noise`, `cost`, `policy`, `store` and
+            `name`. If the store has a study of that name with the same variables and goal, it is
+            continued with the settings that it has.
 
     Attributes:
         vocs: The problem.
         study: The study, with `result()` and `plot()`.
-        data: The evaluations that satisfied all constraints. Those of a continued study are without their constraints
-            and observables, which are not stored.
+        data: The evaluations that satisfied all constraints. Those of a continued study are without
+            their constraints and observables, which are not stored.
 
     Raises:
-        ValueError: If the problem has other than one objective, or a variable that cannot be searched; or if the stored
-            study of that name has other variables or another goal.
+        ValueError: If the problem has other than one objective, or a variable that cannot be
+            searched; or if the stored study of that name has other variables or another goal.
         MissingDependencyError: If gest-api is not installed.
 
     Example:
@@ -111,15 +115,21 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         """Check that a problem can be searched.
 
         Raises:
-            ValueError: If it has no variables, other than one objective, or a variable of another kind.
+            ValueError: If it has no variables, other than one objective, or a variable of another
+                kind.
         """
         if not vocs.variables:
-            raise InvalidArgumentError("VOCS must define at least one variable, got none; give variables={...}")
+            raise InvalidArgumentError(
+                "VOCS must define at least one variable, got none; give variables={...}"
+            )
         if not vocs.objectives:
-            raise InvalidArgumentError("VOCS must define at least one objective, got none; give objectives={...}")
+            raise InvalidArgumentError(
+                "VOCS must define at least one objective, got none; give objectives={...}"
+            )
         if len(vocs.objectives) > 1:
             raise InvalidArgumentError(
-                f"TruVaRGenerator needs one objective, got {', '.join(vocs.objectives)}; combine them into one, or "
+                f"TruVaRGenerator needs one objective, got {', '.join(vocs.objectives)}; combine "
+                "them into one, or "
                 "give the others as observables"
             )
         for name, variable in vocs.variables.items():
@@ -131,7 +141,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             return goal
         if kind == "ExploreObjective":
             raise InvalidArgumentError(
-                f"an objective to explore needs a level set, got none for {self._objective!r}; give "
+                f"an objective to explore needs a level set, got none for {self._objective!r}; "
+                "give "
                 "goal=truvar.LevelSet(7.0)"
             )
         return Minimize() if kind == "MinimizeObjective" else Maximize()
@@ -147,7 +158,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def _constants(self) -> dict[str, Any]:
         return {name: constant.value for name, constant in self.vocs.constants.items()}
 
-    # -- suggestions ---------------------------------------------------------------------------------------------------
+    # -- suggestions
+    # ----------------------------------------------------------------------------------------------
 
     def suggest(self, num_points: int | None = None) -> list[dict[str, Any]]:
         """Return the points to evaluate next, chosen as a batch.
@@ -161,15 +173,22 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         Raises:
             ValueError: If there is nothing left to evaluate, or the number is not positive.
         """
-        count = self._n_points if num_points is None else check_integer(num_points, "num_points", minimum=1)
+        count = (
+            self._n_points
+            if num_points is None
+            else check_integer(num_points, "num_points", minimum=1)
+        )
         try:
             suggestions = self.study.ask(count)
         except Finished as finished:
-            raise InvalidArgumentError(f"no {count} points can be suggested: {finished}; stop here") from finished
+            raise InvalidArgumentError(
+                f"no {count} points can be suggested: {finished}; stop here"
+            ) from finished
         constants = self._constants()
         return [{**suggestion.point, **constants, ID: suggestion.id} for suggestion in suggestions]
 
-    # -- evaluations ---------------------------------------------------------------------------------------------------
+    # -- evaluations
+    # ----------------------------------------------------------------------------------------------
 
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record evaluations, all of them or none.
@@ -177,11 +196,12 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         One that violates a constraint, or has no finite objective, is recorded as failed.
 
         Args:
-            results: Variables, objective and constraints of each evaluation, with the id of its suggestion under "_id"
-                if it has one.
+            results: Variables, objective and constraints of each evaluation, with the id of its
+                suggestion under "_id" if it has one.
 
         Raises:
-            ValueError: If an id is not known, a key is missing, or a point lies outside the variables' domains.
+            ValueError: If an id is not known, a key is missing, or a point lies outside the
+                variables' domains.
         """
         satisfied = []
         with self.study.transaction():
@@ -223,7 +243,9 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         try:
             self.study.domain.locate(point)
         except PointNotInDomainError as error:
-            raise InvalidArgumentError(f"an evaluation must lie within the variables' domains: {error}") from None
+            raise InvalidArgumentError(
+                f"an evaluation must lie within the variables' domains: {error}"
+            ) from None
         return point
 
     def _is_same(self, point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -261,13 +283,15 @@ def _check_continues(study: Study, domain: Domain, goal: Goal) -> None:
     remedy = "give another name, or the VOCS and goal that it was created with"
     if _variables(study.domain) != _variables(domain):
         raise InvalidArgumentError(
-            f"the stored study {study.name!r} must have the variables of VOCS, {domain!r}, got {study.domain!r}; "
+            f"the stored study {study.name!r} must have the variables of VOCS, {domain!r}, got "
+            f"{study.domain!r}; "
             f"{remedy}"
         )
     expected = study.policy.confidence.resolve_goal(goal)
     if serialize(study.goal) != serialize(expected):
         raise InvalidArgumentError(
-            f"the stored study {study.name!r} must have the goal {expected!r}, got {study.goal!r}; {remedy}"
+            f"the stored study {study.name!r} must have the goal {expected!r}, got {study.goal!r}; "
+            f"{remedy}"
         )
 
 
@@ -279,7 +303,9 @@ def _variables(domain: Domain) -> dict[str, Any]:
 def _side(name: str, variable: Any) -> Any:
     """Return a variable as an argument of `Domain.box`."""
     if isinstance(variable.dtype, tuple):
-        raise InvalidArgumentError(f"variable {name!r} must be a scalar, got the type {variable.dtype}; split it")
+        raise InvalidArgumentError(
+            f"variable {name!r} must be a scalar, got the type {variable.dtype}; split it"
+        )
     if hasattr(variable, "values"):
         values = list(variable.values)
         if all(isinstance(value, (bool, np.bool_)) for value in values):
@@ -290,7 +316,8 @@ def _side(name: str, variable: Any) -> Any:
     domain = getattr(variable, "domain", None)
     if domain is None or not all(isfinite(end) for end in domain):
         raise InvalidArgumentError(
-            f"variable {name!r} must have a finite domain or values, got {type(variable).__name__} with {domain}; give "
+            f"variable {name!r} must have a finite domain or values, got {type(variable).__name__} "
+            f"with {domain}; give "
             "bounds, or fix a contextual variable as a constant"
         )
     low, high = domain

@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol: the studies of a store as tools for assistants.
 
-A server that is not started for writing has only the tools that change nothing. Problems name no files of this machine:
-tables are sent as CSV text with the problem.
+A server that is not started for writing has only the tools that change nothing. Problems name no
+files of this machine: tables are sent as CSV text with the problem.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ MAX_POINTS = 10_000  # points of a domain that an assistant may create
 MAX_SUGGESTIONS = 100  # in one call
 MAX_ROWS = 1_000  # measurements in one answer
 INSTRUCTIONS = (
-    "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown quantity. Ask for a "
-    "suggestion, have it measured, tell the value; `result` says what is known and how sure it is. Never invent a "
+    "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown "
+    "quantity. Ask for a "
+    "suggestion, have it measured, tell the value; `result` says what is known and how sure it is. "
+    "Never invent a "
     "measured value."
 )
 
@@ -62,7 +64,9 @@ class StudyTools:
         self._lock = Lock()
 
     def _study(self, name: str | None) -> Study:
-        if name is None:  # looked up in every call: another study may have been created since the last one
+        if (
+            name is None
+        ):  # looked up in every call: another study may have been created since the last one
             name = self._only_name()
         with self._lock:
             study = self._open.get(name)
@@ -79,15 +83,19 @@ class StudyTools:
         if len(names) > 1:
             found = ", ".join(map(repr, names))
             raise StudyNotFoundError(
-                f"without a name the store must have exactly one study, got {found}; give study={names[0]!r}"
+                f"without a name the store must have exactly one study, got {found}; give "
+                f"study={names[0]!r}"
             )
         return names[0]
 
-    # -- tools that change nothing -------------------------------------------------------------------------------------
+    # -- tools that change nothing
+    # -------------------------------------------------------------------------------------
 
     def list_studies(self) -> list[dict[str, Any]]:
         """List the studies of the store: name, number of measurements, cost so far, and when they changed."""
-        listed: list[dict[str, Any]] = json.loads(studies(self._store).to_json(orient="records", date_format="iso"))
+        listed: list[dict[str, Any]] = json.loads(
+            studies(self._store).to_json(orient="records", date_format="iso")
+        )
         return listed
 
     def status(self, study: str | None = None) -> dict[str, Any]:
@@ -106,7 +114,9 @@ class StudyTools:
         """
         return _plain(self._study(study).result().to_dict())
 
-    def predict(self, points: list[dict[str, Any]], study: str | None = None) -> list[dict[str, Any]]:
+    def predict(
+        self, points: list[dict[str, Any]], study: str | None = None
+    ) -> list[dict[str, Any]]:
         """Return the posterior mean and standard deviation at points, given as values by column.
 
         Args:
@@ -114,10 +124,13 @@ class StudyTools:
             study: Name of the study; leave it out if the store has only one.
         """
         if len(points) > MAX_ROWS:
-            raise LimitExceededError(f"at most {MAX_ROWS} points are predicted at once, got {len(points)}; give fewer")
+            raise LimitExceededError(
+                f"at most {MAX_ROWS} points are predicted at once, got {len(points)}; give fewer"
+            )
         mean, sd = self._study(study).predict(points)  # type: ignore[arg-type]  # points by column are accepted
         return [
-            {"point": point, "mean": float(m), "sd": float(s)} for point, m, s in zip(points, mean, sd, strict=True)
+            {"point": point, "mean": float(m), "sd": float(s)}
+            for point, m, s in zip(points, mean, sd, strict=True)
         ]
 
     def measurements(self, study: str | None = None, last: int = 50) -> list[dict[str, Any]]:
@@ -142,19 +155,25 @@ class StudyTools:
             data=content.getvalue(), format="png"
         )
 
-    # -- tools that write ----------------------------------------------------------------------------------------------
+    # -- tools that write
+    # ----------------------------------------------------------------------------------------------
 
-    def create(self, problem: dict[str, Any], tables: dict[str, str] | None = None) -> dict[str, Any]:
+    def create(
+        self, problem: dict[str, Any], tables: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """Create a study from a problem with the keys of a problem file, and return its status.
 
         Args:
-            problem: Such as {"name": "lake", "domain": {"grid": {"x": [0, 1, 50]}}, "goal": {"level_set": 7.0}}. A
-                domain is a grid (start, end and number of values of each axis), a box, or a table with its columns; a
-                goal is level_set, maximize or minimize; model, noise, cost and policy are optional.
+            problem: Such as {"name": "lake", "domain": {"grid": {"x": [0, 1, 50]}}, "goal":
+                {"level_set": 7.0}}. A domain is a grid (start, end and number of values of each
+                axis), a box, or a table with its columns; a goal is level_set, maximize or
+                minimize; model, noise, cost and policy are optional.
             tables: CSV text of each table that the problem names.
         """
         spec = parse_spec(ProblemSpec, problem).domain
-        _check_size(grid_size(spec.grid or {}))  # before the domain is built, which takes memory and time
+        _check_size(
+            grid_size(spec.grid or {})
+        )  # before the domain is built, which takes memory and time
         _check_size(spec.representers or 0)
         frames = {name: _read_table(name, text) for name, text in (tables or {}).items()}
         built = problem_from_dict(problem, tables=frames)
@@ -170,9 +189,13 @@ class StudyTools:
             study: Name of the study; leave it out if the store has only one.
         """
         if not 1 <= count <= MAX_SUGGESTIONS:
-            raise InvalidArgumentError(f"count must be from 1 to {MAX_SUGGESTIONS}, got {count}; give another")
+            raise InvalidArgumentError(
+                f"count must be from 1 to {MAX_SUGGESTIONS}, got {count}; give another"
+            )
         try:
-            return _plain({"suggestions": [each.to_dict() for each in self._study(study).ask(count)]})
+            return _plain(
+                {"suggestions": [each.to_dict() for each in self._study(study).ask(count)]}
+            )
         except Finished as finished:
             return {"suggestions": [], "finished": str(finished)}
 
@@ -228,7 +251,9 @@ class StudyTools:
         """
         opened = self._study(study)
         if id not in {suggestion.id for suggestion in opened.pending}:
-            raise InvalidArgumentError(f"id must be that of a pending suggestion, got {id}; see status")
+            raise InvalidArgumentError(
+                f"id must be that of a pending suggestion, got {id}; see status"
+            )
         opened.withdraw(id, reason, again=True)
         return _plain(status_data(opened))
 
@@ -261,10 +286,17 @@ def make_server(store: str, *, write: bool = False, who: str | None = None) -> A
     for name in (*READING, *WRITING) if write else READING:
         reads = name in READING
         hints = types.ToolAnnotations(
-            read_only_hint=reads, destructive_hint=False, idempotent_hint=reads, open_world_hint=False
+            read_only_hint=reads,
+            destructive_hint=False,
+            idempotent_hint=reads,
+            open_world_hint=False,
         )
-        structured = False if name == "plot" else None  # None: the values are sent as JSON objects too
-        server.tool(name=name, annotations=hints, structured_output=structured)(_reported(getattr(tools, name)))
+        structured = (
+            False if name == "plot" else None
+        )  # None: the values are sent as JSON objects too
+        server.tool(name=name, annotations=hints, structured_output=structured)(
+            _reported(getattr(tools, name))
+        )
     return server
 
 
@@ -284,21 +316,29 @@ def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 def _check_size(count: int) -> None:
     if count > MAX_POINTS:
-        raise LimitExceededError(f"a domain must have at most {MAX_POINTS} points, got {count}; give fewer")
+        raise LimitExceededError(
+            f"a domain must have at most {MAX_POINTS} points, got {count}; give fewer"
+        )
 
 
 def _read_table(name: str, text: str) -> pd.DataFrame:
     try:
         return parse_table(text)
-    except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError
+    except (
+        ValueError,
+        InvalidArgumentError,
+    ) as error:  # the errors of pandas derive from ValueError
         raise InvalidArgumentError(
-            f"table {name!r} must be CSV text with a header and rows, got text that is not ({error}); correct it"
+            f"table {name!r} must be CSV text with a header and rows, got text that is not "
+            f"({error}); correct it"
         ) from None
 
 
 def _id_or_point(id: int | None, point: dict[str, Any] | None) -> int | dict[str, Any]:
     if (id is None) == (point is None):
-        raise InvalidArgumentError("give either the id of a suggestion or a point, got both or neither")
+        raise InvalidArgumentError(
+            "give either the id of a suggestion or a point, got both or neither"
+        )
     return id if id is not None else point  # type: ignore[return-value]  # one of them is given
 
 

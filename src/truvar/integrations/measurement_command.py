@@ -1,8 +1,8 @@
 """An external program that measures: it gets the point as arguments and prints one number.
 
-Unless a shell is asked for, none is involved: the command is split into arguments before the values are filled in, so
-that a value is never read as anything but (part of) an argument. A shell gets the values in variables, whose contents
-it does not read as commands.
+Unless a shell is asked for, none is involved: the command is split into arguments before the values
+are filled in, so that a value is never read as anything but (part of) an argument. A shell gets the
+values in variables, whose contents it does not read as commands.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class MeasurementCommand:
     """A function that runs a program and returns the number that it prints.
 
     Args:
-        command: Command line with the names of columns in braces, such as "./measure {x} {y:.2f}". Braces that are
-            meant literally are doubled.
+        command: Command line with the names of columns in braces, such as "./measure {x} {y:.2f}".
+            Braces that are meant literally are doubled.
         columns: Columns of the domain.
-        choice: "level", "task" or both, in this order, if the study has noise levels or tasks; names that may be in
-            braces, too.
+        choice: "level", "task" or both, in this order, if the study has noise levels or tasks;
+            names that may be in braces, too.
         timeout: Seconds after which the program is ended.
         shell: Whether a shell reads the command line. The values are passed to it in variables.
 
@@ -67,7 +67,9 @@ class MeasurementCommand:
         try:
             self._parts = [command] if shell else shlex.split(command)
         except ValueError as error:
-            raise InvalidArgumentError(f"cannot split the command {command!r} ({error}); fix its quotes") from None
+            raise InvalidArgumentError(
+                f"cannot split the command {command!r} ({error}); fix its quotes"
+            ) from None
         if not any(part.strip() for part in self._parts):
             raise InvalidArgumentError("the command is empty; give one such as './measure {x} {y}'")
         known = [*columns, *self.choices]
@@ -76,7 +78,8 @@ class MeasurementCommand:
                 if name not in known:
                     expected = ", ".join(f"{{{column}}}" for column in known)
                     raise InvalidArgumentError(
-                        f"unknown name {{{name}}} in the command; expected one of {expected} (double braces that are "
+                        f"unknown name {{{name}}} in the command; expected one of {expected} "
+                        "(double braces that are "
                         "meant literally)"
                     )
                 _check_format(name, form, numeric=name not in self.choices)
@@ -94,7 +97,8 @@ class MeasurementCommand:
             The number that the program printed.
 
         Raises:
-            CommandFailedError: If the program cannot be started, fails, takes too long, or prints no finite number.
+            CommandFailedError: If the program cannot be started, fails, takes too long, or prints
+                no finite number.
         """
         values: dict[str, Any] = dict(point)
         values.update(zip(self.choices, choices, strict=False))
@@ -126,7 +130,8 @@ class MeasurementCommand:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # POSIX: a process group that can be ended as a whole; ignored on Windows
+                # POSIX: a process group that can be ended as a whole; ignored on Windows
+                start_new_session=True,
             )
         except OSError as error:
             raise CommandFailedError(f"{self._name} cannot be started ({error.strerror})") from None
@@ -134,7 +139,9 @@ class MeasurementCommand:
         try:
             output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
-            raise CommandFailedError(f"{self._name} did not answer within {self.timeout:g} s and was ended") from None
+            raise CommandFailedError(
+                f"{self._name} did not answer within {self.timeout:g} s and was ended"
+            ) from None
         finally:
             _end(process)
             self._running.discard(process)
@@ -168,7 +175,8 @@ class _ShellReader:
     """Reads a shell command up to its placeholders, to find out what is around each of them.
 
     Attributes:
-        around: The quotes and brackets that are open, the outermost first; "((" is an arithmetic expression.
+        around: The quotes and brackets that are open, the outermost first; "((" is an arithmetic
+            expression.
     """
 
     def __init__(self) -> None:
@@ -250,7 +258,8 @@ def _check_unquoted(command: str) -> None:
     """Check that every placeholder of a shell command is where its value is one word, as it is meant.
 
     Raises:
-        InvalidArgumentError: If one is within quotes, a comment, a here-document or an arithmetic expression.
+        InvalidArgumentError: If one is within quotes, a comment, a here-document or an arithmetic
+            expression.
     """
     reader = _ShellReader()
     for literal, name, _, _ in Formatter().parse(command):
@@ -259,8 +268,10 @@ def _check_unquoted(command: str) -> None:
             continue
         if reader.obstacle is not None:
             raise InvalidArgumentError(
-                f"{{{name}}} must be a word of a shell command, without quotes, as its value is passed as one word; "
-                f"got it {reader.obstacle}: write {{{name}}} as an argument, or in an assignment such as v={{{name}}}"
+                f"{{{name}}} must be a word of a shell command, without quotes, as its value is "
+                "passed as one word; "
+                f"got it {reader.obstacle}: write {{{name}}} as an argument, or in an assignment "
+                f"such as v={{{name}}}"
             )
         reader.skip_placeholder()
 
@@ -287,17 +298,21 @@ def _check_format(name: str, form: str, numeric: bool) -> None:
         format(1.0 if numeric else "", form)
     except ValueError as error:
         raise InvalidArgumentError(
-            f"invalid format {form!r} of {{{name}:{form}}} in the command ({error}); use one such as {{{name}:.3f}}"
+            f"invalid format {form!r} of {{{name}:{form}}} in the command ({error}); use one such "
+            f"as {{{name}:.3f}}"
         ) from None
 
 
 def _placeholders(text: str, command: str) -> list[tuple[str, str]]:
     """Return the names in braces, each with its format."""
     try:
-        return [(name, form or "") for _, name, form, _ in Formatter().parse(text) if name is not None]
+        return [
+            (name, form or "") for _, name, form, _ in Formatter().parse(text) if name is not None
+        ]
     except ValueError as error:
         raise InvalidArgumentError(
-            f"cannot read the braces of the command {command!r} ({error}); double braces that are meant literally"
+            f"cannot read the braces of the command {command!r} ({error}); double braces that are "
+            "meant literally"
         ) from None
 
 

@@ -33,38 +33,52 @@ from truvar.validation import check_integer, check_nonnegative
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
 TrialState = optuna.trial.TrialState
 
-# Smallest noise variance, as a share of the variance of the values: values reported as exact may contradict each other.
+# Smallest noise variance, as a share of the variance of the values: values reported as exact may
+# contradict each other.
 MIN_NOISE = 1e-8
 MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
-MIN_SUCCESS_PROBABILITY = 0.7  # trials that are less likely to succeed are not made, as long as others can be
-CHOSEN_KEY = "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
+MIN_SUCCESS_PROBABILITY = (
+    0.7  # trials that are less likely to succeed are not made, as long as others can be
+)
+CHOSEN_KEY = (
+    "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
+)
 MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
-CHOOSING_SECONDS = 10.0  # a trial that has no parameters after so long is not being chosen for any more
+CHOOSING_SECONDS = (
+    10.0  # a trial that has no parameters after so long is not being chosen for any more
+)
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
     """A sampler that suggests what reduces the uncertainty about the optimum most, per cost.
 
-    The search space is a box of truvar with continuous, integer, logarithmic and categorical parameters; kernel, mean,
-    noise and a transform of the values are learned, and averaged over. Failed trials, those that violate a constraint,
-    and pruned ones without a reported value teach it where trials fail. Pruned trials with a value count with that
-    value, but as no better than the median of the trials completed by then. Parameters that only some trials have are
-    searched together with the choices that decide about them.
+    The search space is a box of truvar with continuous, integer, logarithmic and categorical
+    parameters; kernel, mean, noise and a transform of the values are learned, and averaged over.
+    Failed trials, those that violate a constraint, and pruned ones without a reported value teach
+    it where trials fail. Pruned trials with a value count with that value, but as no better than
+    the median of the trials completed by then. Parameters that only some trials have are searched
+    together with the choices that decide about them.
 
-    Running trials count as pending, so that parallel workers do not repeat each other, in one process or in several,
-    even with the same seed. Everything the sampler knows is read from the study's storage.
+    Running trials count as pending, so that parallel workers do not repeat each other, in one
+    process or in several, even with the same seed. Everything the sampler knows is read from the
+    study's storage.
 
     Args:
         seed: Seed of everything that is drawn.
         points: Number of points, at most, that sums over the search space run over.
-        noise: User attribute of a trial with the variance of its value. If no trial has it, the noise is learned.
-        cost: User attribute of a trial with its cost. If some trials have it, gains are divided by the predicted cost.
+        noise: User attribute of a trial with the variance of its value. If no trial has it, the
+            noise is learned.
+        cost: User attribute of a trial with its cost. If some trials have it, gains are divided by
+            the predicted cost.
         policy: Policy or its name. Default: "auto".
-        goal: What to look for, such as `LevelSet(0.5)`. Default: the optimum in the direction of the study.
-        independent_sampler: Sampler for parameters that have no trial to learn from yet. Default: random.
+        goal: What to look for, such as `LevelSet(0.5)`. Default: the optimum in the direction of
+            the study.
+        independent_sampler: Sampler for parameters that have no trial to learn from yet. Default:
+            random.
 
     Raises:
-        InvalidArgumentError: If `points` is not an integer of at least 2, or the policy is neither a policy nor a name.
+        InvalidArgumentError: If `points` is not an integer of at least 2, or the policy is neither
+            a policy nor a name.
         UnknownPolicyError: If there is no policy of that name.
 
     Example:
@@ -117,18 +131,24 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             found |= each.distributions
         return {name: found[name] for name in sorted(found) if not found[name].single()}
 
-    def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
+    def sample_independent(
+        self, study: Any, trial: Any, param_name: str, param_distribution: Any
+    ) -> Any:
         """Return a value for a parameter that there is nothing to learn about from yet."""
         self._raise_error_if_multi_objective(study)
         if self._independent is not None:
-            return self._independent.sample_independent(study, trial, param_name, param_distribution)
+            return self._independent.sample_independent(
+                study, trial, param_name, param_distribution
+            )
         if param_distribution.single():
             return param_distribution.to_external_repr(getattr(param_distribution, "low", 0))
         space = SearchSpace({param_name: param_distribution})
         rng = np.random.default_rng([self._seed, trial.number, zlib.crc32(param_name.encode())])
         return space.decode(space.draw(rng))[param_name]
 
-    def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
+    def sample_relative(
+        self, study: Any, trial: Any, search_space: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return values for the parameters that trials had.
 
         Args:
@@ -145,8 +165,12 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         trials = study._get_trials(deepcopy=False, use_cache=False)
         with self._lock:
             model = self._updated_model(study, trials, search_space)
-            running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
-            model.set_running([params for each in running if (params := chosen_params(each, search_space))])
+            running = [
+                t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number
+            ]
+            model.set_running(
+                [params for each in running if (params := chosen_params(each, search_space))]
+            )
             undecided = [t for t in running if t.number < trial.number and _is_being_chosen(t)]
             for other in undecided:  # its worker chooses the same now, so that this one must not
                 model.add_running(model.choose(other.number))
@@ -166,7 +190,9 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         """
         space = SearchSpace(self.infer_relative_search_space(study, None))
         if not space.distributions:
-            raise InvalidArgumentError("a study needs parameters to search, got trials without any; run some first")
+            raise InvalidArgumentError(
+                "a study needs parameters to search, got trials without any; run some first"
+            )
         trials = study.get_trials(deepcopy=False)
         model = _TrialModel(self, space, self._resolved_goal(study), trials)
         domain = replace(model.domain, parameters=space.labelled_parameters())
@@ -181,9 +207,15 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
     def _resolved_goal(self, study: Any) -> Goal:
         if self._goal is not None:
             return self._goal
-        return Maximize(False) if study.direction == optuna.study.StudyDirection.MAXIMIZE else Minimize(False)
+        return (
+            Maximize(False)
+            if study.direction == optuna.study.StudyDirection.MAXIMIZE
+            else Minimize(False)
+        )
 
-    def _updated_model(self, study: Any, trials: Sequence[Any], search_space: Mapping[str, Any]) -> _TrialModel:
+    def _updated_model(
+        self, study: Any, trials: Sequence[Any], search_space: Mapping[str, Any]
+    ) -> _TrialModel:
         """Return the model with all finished trials: the present one if they only add to what it has seen."""
         space = SearchSpace(search_space)
         finished = [t.params for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
@@ -212,7 +244,12 @@ class _TrialModel:
     """
 
     def __init__(
-        self, sampler: TruVaRSampler, space: SearchSpace, goal: Goal, trials: Sequence[Any], study: Any = None
+        self,
+        sampler: TruVaRSampler,
+        space: SearchSpace,
+        goal: Goal,
+        trials: Sequence[Any],
+        study: Any = None,
     ) -> None:
         self.space = space
         self.goal = goal
@@ -232,7 +269,9 @@ class _TrialModel:
     def continues(self, study: Any, space: SearchSpace, goal: Goal) -> bool:
         """Return whether study, space and goal are still the same."""
         same_space = space.distributions == self.space.distributions
-        same_conditions = [str(each) for each in space.conditions] == [str(each) for each in self.space.conditions]
+        same_conditions = [str(each) for each in space.conditions] == [
+            str(each) for each in self.space.conditions
+        ]
         same_study = self._storage == (study._storage, study._study_id)
         return same_study and same_space and same_conditions and goal == self.goal
 
@@ -294,7 +333,11 @@ class _TrialModel:
         if not self.learner.observations and not self.learner.failures and not self._running:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
         table, choice = self.learner.choose(None, self._running, number)
-        if choice is not None and self._is_repeated(table.points[choice.row]) and self._allow_one_again():
+        if (
+            choice is not None
+            and self._is_repeated(table.points[choice.row])
+            and self._allow_one_again()
+        ):
             table, choice = self.learner.choose(None, self._running, number)
         if choice is None:
             return self.space.draw(np.random.default_rng([self._sampler._seed, number]))
@@ -333,7 +376,9 @@ class _TrialModel:
 
     def _is_complete(self, trial: Any) -> bool:
         """Return whether it is known what a trial tried: one that failed may have had no time to say it."""
-        return trial.state != TrialState.FAIL or (bool(trial.params) and self.space.has_all_active(trial.params))
+        return trial.state != TrialState.FAIL or (
+            bool(trial.params) and self.space.has_all_active(trial.params)
+        )
 
     def _action(self, trial: Any) -> Action:
         action = self._action_at(trial.number, self.space.encode(trial.params))
@@ -342,7 +387,9 @@ class _TrialModel:
             return action
         values = np.array([y for _, y in self.learner.observations])
         least = MIN_NOISE * float(values.var()) if len(values) else 0.0
-        return Action(action.id, action.point, action.site, None, 0, max(noise, least), 1.0, noise_given=True)
+        return Action(
+            action.id, action.point, action.site, None, 0, max(noise, least), 1.0, noise_given=True
+        )
 
     def _action_at(self, number: int, point: Array) -> Action:
         site = None
@@ -370,19 +417,27 @@ def _is_infeasible(trial: Any) -> bool:
 def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
     """Return the value that a trial counts with; None if it failed.
 
-    A pruned trial was judged not worth its time: its last value counts, but as no better than the median of the trials
-    that were complete by then, or of the first one that completed later. Later ones do not change it any more.
+    A pruned trial was judged not worth its time: its last value counts, but as no better than the
+    median of the trials that were complete by then, or of the first one that completed later. Later
+    ones do not change it any more.
     """
     value = trial.value
     if _is_pruned_with_value(trial):
         value = trial.intermediate_values[max(trial.intermediate_values)]
-        before = [each.value for each in completed if each.datetime_complete <= trial.datetime_complete]
+        before = [
+            each.value for each in completed if each.datetime_complete <= trial.datetime_complete
+        ]
         if not before and completed:
             before = [min(completed, key=lambda each: each.datetime_complete).value]
         if before and np.isfinite(value):
             median = float(np.median(before))
             value = min(value, median) if sign > 0 else max(value, median)
-    if trial.state == TrialState.FAIL or value is None or not np.isfinite(value) or abs(value) > LARGEST:
+    if (
+        trial.state == TrialState.FAIL
+        or value is None
+        or not np.isfinite(value)
+        or abs(value) > LARGEST
+    ):
         return None
     return float(value)
 
@@ -402,15 +457,21 @@ def chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any
     except json.JSONDecodeError:  # some parts are not written yet
         internal = {}
     chosen: dict[str, Any] = {
-        name: distributions[name].to_external_repr(value) for name, value in internal.items() if name in distributions
+        name: distributions[name].to_external_repr(value)
+        for name, value in internal.items()
+        if name in distributions
     }
     chosen.update(trial.params)
     return chosen
 
 
-def _publish(study: Any, trial: Any, params: Mapping[str, Any], distributions: Mapping[str, Any]) -> None:
+def _publish(
+    study: Any, trial: Any, params: Mapping[str, Any], distributions: Mapping[str, Any]
+) -> None:
     """Write the chosen parameters to the storage, where other workers see them before the objective asks for them."""
-    text = json.dumps({name: float(distributions[name].to_internal_repr(value)) for name, value in params.items()})
+    text = json.dumps(
+        {name: float(distributions[name].to_internal_repr(value)) for name, value in params.items()}
+    )
     for part, start in enumerate(range(0, len(text), MAX_ATTRIBUTE)):
         value = text[start : start + MAX_ATTRIBUTE]
         study._storage.set_trial_system_attr(trial._trial_id, f"{CHOSEN_KEY}:{part}", value)
@@ -437,4 +498,6 @@ def _attribute(trial: Any, name: str, option: str) -> float | None:
     try:
         return check_nonnegative(value, f"user attribute {name!r} of trial {trial.number}")
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{error}, or name another attribute: TruVaRSampler({option}=...)") from None
+        raise InvalidArgumentError(
+            f"{error}, or name another attribute: TruVaRSampler({option}=...)"
+        ) from None

@@ -1,8 +1,9 @@
 """Search spaces of Optuna as domains of truvar, conditional ones included.
 
-Parameters that a trial does not have, as those of another branch of the objective, are *inactive* in it. Which ones are
-active is learned from the trials: the presence of a parameter is a function of one or two others that have finitely
-many values. All points that differ in inactive parameters only are the same point, and are given one coordinate there.
+Parameters that a trial does not have, as those of another branch of the objective, are *inactive*
+in it. Which ones are active is learned from the trials: the presence of a parameter is a function
+of one or two others that have finitely many values. All points that differ in inactive parameters
+only are the same point, and are given one coordinate there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Condition:
     Attributes:
         parameter: Position of the parameter that is active or not.
         deciding: Positions of the parameters that decide.
-        active: Whether it is active, an axis per deciding parameter; true for combinations that were not seen.
+        active: Whether it is active, an axis per deciding parameter; true for combinations that
+            were not seen.
     """
 
     parameter: int
@@ -57,13 +59,18 @@ class ConditionalDomain(Domain):
 
 
 def without_inactive(
-    points: Array, parameters: Sequence[Parameter], conditions: Sequence[Condition], inactive: Sequence[float]
+    points: Array,
+    parameters: Sequence[Parameter],
+    conditions: Sequence[Condition],
+    inactive: Sequence[float],
 ) -> Array:
     """Return points (q, d) with the coordinates of inactive parameters replaced."""
     if not conditions:
         return points
     replaced = np.array(points, dtype=float)
-    levels: dict[int, Index] = {}  # of the deciding parameters, most of which decide about several others
+    levels: dict[
+        int, Index
+    ] = {}  # of the deciding parameters, most of which decide about several others
     for condition in conditions:
         for k in condition.deciding:
             if k not in levels:
@@ -83,15 +90,20 @@ class SearchSpace:
 
     Attributes:
         distributions: Optuna's distributions by parameter.
-        parameters: The parameter of each; that of choices, which may be of any type, has their positions as values.
+        parameters: The parameter of each; that of choices, which may be of any type, has their
+            positions as values.
         conditions: When which parameter is active.
     """
 
     def __init__(self, distributions: Mapping[str, Any]) -> None:
         self.distributions = dict(distributions)
-        self.parameters = tuple(as_parameter(distribution) for distribution in self.distributions.values())
+        self.parameters = tuple(
+            as_parameter(distribution) for distribution in self.distributions.values()
+        )
         self.conditions: tuple[Condition, ...] = ()
-        self._inactive = tuple(float(each.from_unit(np.array([0.5]))[0]) for each in self.parameters)
+        self._inactive = tuple(
+            float(each.from_unit(np.array([0.5]))[0]) for each in self.parameters
+        )
 
     def domain(self, representers: int) -> Domain:
         """Return the box of the parameters.
@@ -118,14 +130,20 @@ class SearchSpace:
     def labelled_parameters(self) -> tuple[Parameter, ...]:
         """Return the parameters with the choices themselves as values, or texts where these would be ambiguous."""
         return tuple(
-            Categorical(labels(distribution.choices)) if isinstance(parameter, Categorical) else parameter
-            for parameter, distribution in zip(self.parameters, self.distributions.values(), strict=True)
+            Categorical(labels(distribution.choices))
+            if isinstance(parameter, Categorical)
+            else parameter
+            for parameter, distribution in zip(
+                self.parameters, self.distributions.values(), strict=True
+            )
         )
 
     def learn_conditions(self, params: Iterable[Mapping[str, Any]]) -> None:
         """Learn from the parameters of trials when which parameter is active."""
         given = list(params)
-        present = np.array([[name in each for name in self.distributions] for each in given]).reshape(len(given), -1)
+        present = np.array(
+            [[name in each for name in self.distributions] for each in given]
+        ).reshape(len(given), -1)
         points = np.array([self._coordinates(each) for each in given]).reshape(present.shape)
         depths = dict.fromkeys(np.flatnonzero(present.all(axis=0)).tolist(), 0)
         found: list[Condition] = []
@@ -145,7 +163,11 @@ class SearchSpace:
         params: dict[str, Any] = {}
         for k, (name, distribution) in enumerate(self.distributions.items()):
             value = self.parameters[k].decode(float(point[k]))
-            params[name] = distribution.choices[value] if isinstance(self.parameters[k], Categorical) else value
+            params[name] = (
+                distribution.choices[value]
+                if isinstance(self.parameters[k], Categorical)
+                else value
+            )
         return params
 
     def draw(self, rng: np.random.Generator) -> Array:
@@ -156,19 +178,27 @@ class SearchSpace:
     def contains(self, params: Mapping[str, Any]) -> bool:
         """Return whether all parameters of a trial are within their distributions."""
         for name, distribution in self.distributions.items():
-            if name in params and not distribution._contains(distribution.to_internal_repr(params[name])):
+            if name in params and not distribution._contains(
+                distribution.to_internal_repr(params[name])
+            ):
                 return False
         return True
 
     def has_all_active(self, params: Mapping[str, Any]) -> bool:
         """Return whether a trial has all parameters that are active in it."""
         point = self.encode(params)
-        return all(name in params or not self._is_active(k, point) for k, name in enumerate(self.distributions))
+        return all(
+            name in params or not self._is_active(k, point)
+            for k, name in enumerate(self.distributions)
+        )
 
     def _is_active(self, k: int, point: Array) -> bool:
         for condition in self.conditions:
             if condition.parameter == k:
-                levels = tuple(int(self.parameters[j].level_of(point[j : j + 1])[0]) for j in condition.deciding)
+                levels = tuple(
+                    int(self.parameters[j].level_of(point[j : j + 1])[0])
+                    for j in condition.deciding
+                )
                 return bool(condition.active[levels])
         return True
 
@@ -222,7 +252,12 @@ def as_parameter(distribution: Any) -> Parameter:
     if hasattr(distribution, "choices"):
         return Categorical(list(range(len(distribution.choices))))
     if isinstance(distribution.low, int):
-        return Integer(distribution.low, distribution.high, step=distribution.step or 1, log=bool(distribution.log))
+        return Integer(
+            distribution.low,
+            distribution.high,
+            step=distribution.step or 1,
+            log=bool(distribution.log),
+        )
     if distribution.log:
         return Log(distribution.low, distribution.high)
     return Range(distribution.low, distribution.high, step=distribution.step)

@@ -12,13 +12,14 @@ from truvar.exceptions import ExecutorError, import_optional
 class RayExecutor(Executor):
     """Executor whose calls are Ray tasks. The connection to Ray stays open when a run has ended.
 
-    A task whose process or machine dies is made again by Ray (`max_retries`); after that it counts as a failed
-    measurement, which `study.run` makes again or records.
+    A task whose process or machine dies is made again by Ray (`max_retries`); after that it counts
+    as a failed measurement, which `study.run` makes again or records.
 
     Args:
-        workers: Number of measurements at once; default: as many as the processors of the cluster allow, counted again
-            as machines come and go.
-        **options: Options of the tasks, such as `num_cpus=2`, `num_gpus=1`, `resources={...}` or `max_retries=0`.
+        workers: Number of measurements at once; default: as many as the processors of the cluster
+            allow, counted again as machines come and go.
+        **options: Options of the tasks, such as `num_cpus=2`, `num_gpus=1`, `resources={...}` or
+            `max_retries=0`.
 
     Raises:
         ExecutorError: If Ray is not connected.
@@ -36,7 +37,9 @@ class RayExecutor(Executor):
     def __init__(self, workers: int | None = None, **options: Any) -> None:
         self._ray = import_optional("ray", "RayExecutor", "ray")
         if not self._ray.is_initialized():
-            raise ExecutorError("RayExecutor needs a connection to Ray, got none; call ray.init() first")
+            raise ExecutorError(
+                "RayExecutor needs a connection to Ray, got none; call ray.init() first"
+            )
         self._workers = workers
         self._options = {"num_cpus": 1, **options}
         self._references: dict[Future[Any], Any] = {}

@@ -1,14 +1,15 @@
 """`Sharded`: an engine for domains that are too large for one machine, on a Dask cluster.
 
-The columns of the Cholesky factor are divided into shards, each of which is kept by a worker; the study stays in this
-process:
+The columns of the Cholesky factor are divided into shards, each of which is kept by a worker; the
+study stays in this process:
 
     study = tv.Study(domain, goal, ..., engine=Sharded(client))
 
-A factor of N sites and t rows takes 8 N t bytes. Each step sends the new point and its column, t + d numbers, to every
-worker, which answers with its part of the new row. To choose, a few candidates at a time are sent with their columns,
-and every worker answers with the sums over its own targets. The choices are those of the engine "lazy", which keeps
-the same bounds, as vectors of N numbers, in this process.
+A factor of N sites and t rows takes 8 N t bytes. Each step sends the new point and its column, t +
+d numbers, to every worker, which answers with its part of the new row. To choose, a few candidates
+at a time are sent with their columns, and every worker answers with the sums over its own targets.
+The choices are those of the engine "lazy", which keeps the same bounds, as vectors of N numbers, in
+this process.
 
 If a worker is lost, its shards are rebuilt on another one from the points that were measured.
 """
@@ -53,7 +54,8 @@ class Sharded:
         patience: Seconds to wait for a worker if there is none.
 
     Raises:
-        InvalidArgumentError: If `client` is not a Dask client, or `shards` is not an integer of at least 1.
+        InvalidArgumentError: If `client` is not a Dask client, or `shards` is not an integer of at
+            least 1.
 
     Example:
         ```python
@@ -71,7 +73,8 @@ class Sharded:
     def __post_init__(self) -> None:
         if not all(hasattr(self.client, name) for name in ("submit", "scheduler_info", "nthreads")):
             raise InvalidArgumentError(
-                f"Sharded needs a dask.distributed.Client, got {self.client!r}; give one, for example "
+                f"Sharded needs a dask.distributed.Client, got {self.client!r}; give one, for "
+                "example "
                 'truvar.integrations.dask.connect("tcp://10.0.0.1:8786")'
             )
         if self.shards is not None:
@@ -150,7 +153,9 @@ class _DaskShards:
         slices: Sites of each shard.
     """
 
-    def __init__(self, workers: _Workers, kernel: Kernel, sites: Array, targets: int, count: int) -> None:
+    def __init__(
+        self, workers: _Workers, kernel: Kernel, sites: Array, targets: int, count: int
+    ) -> None:
         edges = np.linspace(0, len(sites), count + 1).round().astype(int).tolist()
         self.slices: Sequence[slice] = [slice(*pair) for pair in pairwise(edges)]
         self._workers = workers
@@ -159,7 +164,9 @@ class _DaskShards:
         self._targets = targets
         self._actors: list[Any] = [None] * count
         addresses = workers.addresses()
-        self._addresses = [addresses[number % len(addresses)] for number in range(count)]  # the worker of each shard
+        self._addresses = [
+            addresses[number % len(addresses)] for number in range(count)
+        ]  # the worker of each shard
         futures = [self._submit_actor(address) for address in self._addresses]
         for number, (address, future) in enumerate(zip(self._addresses, futures, strict=True)):
             try:
@@ -176,7 +183,10 @@ class _DaskShards:
             jobs: Shards to call, and the arguments of each.
             history: Returns the calls that rebuild a shard whose worker is gone.
         """
-        started = [(number, arguments, self._start_call(number, method, arguments)) for number, arguments in jobs]
+        started = [
+            (number, arguments, self._start_call(number, method, arguments))
+            for number, arguments in jobs
+        ]
         answers = []
         for number, arguments, future in started:
             while True:

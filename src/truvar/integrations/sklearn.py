@@ -35,48 +35,59 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.integrations.configurations import Configuration, ConfigurationSpace
 from truvar.integrations.cross_validation import LISTED, FoldSearch, Pair
 
-MIN_CONFIGURATIONS = 10  # a budget given as a share allows at least this many configurations on all folds
+MIN_CONFIGURATIONS = (
+    10  # a budget given as a share allows at least this many configurations on all folds
+)
 # Callbacks came with scikit-learn 1.9.
-HAS_CALLBACKS = hasattr(BaseSearchCV, "_init_callback_context") and "caller" in signature(_fit_and_score).parameters
-NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"  # as in scikit-learn
+HAS_CALLBACKS = (
+    hasattr(BaseSearchCV, "_init_callback_context")
+    and "caller" in signature(_fit_and_score).parameters
+)
+# as in scikit-learn
+NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
 
 
 class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carries no types
     """A grid search with cross-validation that needs a fraction of the fits of `GridSearchCV`.
 
-    One fold is a cheap and noisy measurement of a configuration, all folds are an expensive and precise one. TruVaR
-    chooses configurations and numbers of folds together, and learns from the fold scores how noisy they are.
+    One fold is a cheap and noisy measurement of a configuration, all folds are an expensive and
+    precise one. TruVaR chooses configurations and numbers of folds together, and learns from the
+    fold scores how noisy they are.
 
     Args:
         estimator: Estimator to tune, as for `GridSearchCV`.
-        param_grid: Grid of parameters, or a list of grids, as for `GridSearchCV`. Values may be given by distributions,
-            as for `RandomizedSearchCV`.
+        param_grid: Grid of parameters, or a list of grids, as for `GridSearchCV`. Values may be
+            given by distributions, as for `RandomizedSearchCV`.
         scoring: Metric or metrics, as for `GridSearchCV`.
         n_jobs: Number of fits at the same time, as for `GridSearchCV`.
-        refit: Whether to fit the best configuration to all data, as for `GridSearchCV`. With several metrics: the one
-            to search by; if it is False or a function, the first metric is searched by. A function is given the
-            rows of `cv_results_` that were evaluated on all folds, and returns the index of one of these.
+        refit: Whether to fit the best configuration to all data, as for `GridSearchCV`. With
+            several metrics: the one to search by; if it is False or a function, the first metric is
+            searched by. A function is given the rows of `cv_results_` that were evaluated on all
+            folds, and returns the index of one of these.
         cv: Cross-validation, as for `GridSearchCV`. The folds are drawn once.
         verbose: Above 0, the summary is printed.
         pre_dispatch: As for `GridSearchCV`.
         error_score: Score of a fit that fails, as for `GridSearchCV`.
         return_train_score: Whether `cv_results_` has training scores.
-        budget: Largest number of fits (int), or a share of those of the whole grid (float), which is at least ten
-            configurations on all folds, and exactly that many with distributions.
-        cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted from earlier fits.
-        policy: Policy or its name. Default: "auto", replaced by quick races over folds if a fit takes less than 50 ms
-            of processor time, because the policy's decisions would then take a large share of the time.
+        budget: Largest number of fits (int), or a share of those of the whole grid (float), which
+            is at least ten configurations on all folds, and exactly that many with distributions.
+        cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted
+            from earlier fits.
+        policy: Policy or its name. Default: "auto", replaced by quick races over folds if a fit
+            takes less than 50 ms of processor time, because the policy's decisions would then take
+            a large share of the time.
         random_state: Seed of everything that is drawn.
 
     Attributes:
-        cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for folds that were
-            not. Means are over the evaluated folds. Configurations that were evaluated on all folds come first in
-            `rank_test_score`; if there are none, `best_score_` is NaN, with a warning.
+        cv_results_: As for `GridSearchCV`, for the configurations that were evaluated, with NaN for
+            folds that were not. Means are over the evaluated folds. Configurations that were
+            evaluated on all folds come first in `rank_test_score`; if there are none, `best_score_`
+            is NaN, with a warning.
         n_folds_: Number of evaluated folds of each configuration of `cv_results_`.
-        summary_: `Summary` of which configurations can still be best: of the whole grid or, if it is large, of those
-            that were looked at.
-        best_params_: Parameters of the best configuration; also `best_score_`, `best_index_` and `best_estimator_`, as
-            for `GridSearchCV`.
+        summary_: `Summary` of which configurations can still be best: of the whole grid or, if it
+            is large, of those that were looked at.
+        best_params_: Parameters of the best configuration; also `best_score_`, `best_index_` and
+            `best_estimator_`, as for `GridSearchCV`.
 
     Example:
         ```python
@@ -89,7 +100,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
-        "budget": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
+        "budget": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+        ],
         "cost": [StrOptions({"fits", "seconds"})],
         "policy": [HasMethods(["score", "candidate_rows", "check_supported"]), str, None],
         "random_state": ["random_state"],
@@ -144,9 +158,11 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             This object.
 
         Raises:
-            InvalidArgumentError: If the budget is too small, or several metrics are given and `refit` names none.
+            InvalidArgumentError: If the budget is too small, or several metrics are given and
+                `refit` names none.
             UnknownPolicyError: If there is no policy of that name.
-            UnsupportedNoiseLevelsError: If the policy cannot choose the number of folds and has no `level`.
+            UnsupportedNoiseLevelsError: If the policy cannot choose the number of folds and has no
+                `level`.
         """
         scorers, _ = self._get_scorers()
         X, y = indexable(X, y)
@@ -181,7 +197,8 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         )
         if self.verbose > 0:
             print(
-                f"Fitting {len(splits)} folds for each of {space.size:g} candidates, totalling at most {search.budget} "
+                f"Fitting {len(splits)} folds for each of {space.size:g} candidates, totalling at "
+                f"most {search.budget} "
                 "fits"
             )
         callbacks.begin_search(search.budget)
@@ -238,7 +255,8 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         if isinstance(self.budget, Integral):
             if self.budget < min(folds, n_all):
                 raise InvalidArgumentError(
-                    f"budget must allow one configuration on all {folds} folds, got {self.budget} fits; give "
+                    f"budget must allow one configuration on all {folds} folds, got {self.budget} "
+                    "fits; give "
                     f"{folds} or more, or a share of the grid's {n_all:g} such as 0.25"
                 )
             return int(min(self.budget, n_all))
@@ -271,7 +289,12 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             if row in evaluated:  # equal configurations of a grid have the same scores
                 rows.append(row)
                 kept.append(candidate)
-        fitted = [outcomes[row, fold] for row in rows for fold in range(search.folds) if (row, fold) in outcomes]
+        fitted = [
+            outcomes[row, fold]
+            for row in rows
+            for fold in range(search.folds)
+            if (row, fold) in outcomes
+        ]
         _warn_or_raise_about_fit_failures(fitted, self.error_score)
         if callable(self.scoring):
             _insert_error_scores(fitted, self.error_score)
@@ -286,8 +309,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
                 if not search.tried[best].all() and not np.isnan(self.best_score_):
                     warnings.warn(
-                        f"No configuration has a score on all {search.folds} folds, so best_score_ is NaN, as for "
-                        "GridSearchCV; best_params_ is the best of those that have scores on some. Check that every "
+                        f"No configuration has a score on all {search.folds} folds, so best_score_ "
+                        "is NaN, as for "
+                        "GridSearchCV; best_params_ is the best of those that have scores on some. "
+                        "Check that every "
                         "fold can be scored, for example by shuffling.",
                         stacklevel=3,
                     )
@@ -317,14 +342,21 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         example = next(iter(outcomes.values()))
         names = list(example["test_scores"]) if isinstance(example["test_scores"], dict) else None
         no_scores = np.nan if names is None else dict.fromkeys(names, np.nan)
-        not_evaluated = {**example, "fit_time": np.nan, "score_time": np.nan, "test_scores": no_scores}
+        not_evaluated = {
+            **example,
+            "fit_time": np.nan,
+            "score_time": np.nan,
+            "test_scores": no_scores,
+        }
         if self.return_train_score:
             not_evaluated["train_scores"] = no_scores
         pairs = [(row, fold) for row in rows for fold in range(folds)]
         seen = np.array([pair in outcomes for pair in pairs]).reshape(-1, folds)
         out = [outcomes.get(pair, not_evaluated) for pair in pairs]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scikit-learn warns of NaN in means, which are replaced below
+            warnings.simplefilter(
+                "ignore"
+            )  # scikit-learn warns of NaN in means, which are replaced below
             results: dict[str, Any] = self._format_results(candidates, folds, out)
         kinds = ("test", "train") if self.return_train_score else ("test",)
         scores = [f"{kind}_{name}" for kind in kinds for name in names or ["score"]]
@@ -338,12 +370,17 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             results[f"mean_{key}"] = mean
             results[f"std_{key}"] = np.sqrt((deviation**2).sum(axis=1) / seen.sum(axis=1))
             if key in scores and not np.isfinite(mean).all():
-                warnings.warn(f"One or more of the {key.split('_')[0]} scores are non-finite: {mean}", stacklevel=4)
+                warnings.warn(
+                    f"One or more of the {key.split('_')[0]} scores are non-finite: {mean}",
+                    stacklevel=4,
+                )
             if key.startswith("test_"):
                 results[f"rank_{key}"] = _ranks(mean, np.asarray(seen.all(axis=1)))
         return results
 
-    def _refit(self, base: Any, X: Any, y: Any, fit_params: dict[str, Any], callbacks: _Callbacks) -> None:
+    def _refit(
+        self, base: Any, X: Any, y: Any, fit_params: dict[str, Any], callbacks: _Callbacks
+    ) -> None:
         """Fit the best configuration to all data."""
         self.best_estimator_ = clone(base).set_params(**clone(self.best_params_, safe=False))
         with callbacks.refitting(self.best_estimator_):
@@ -374,7 +411,9 @@ class _Callbacks:
         metadata: Sample weights, if there are some.
     """
 
-    def __init__(self, search: TruVaRSearchCV, X: Any, y: Any, metadata: dict[str, Any] | None) -> None:
+    def __init__(
+        self, search: TruVaRSearchCV, X: Any, y: Any, metadata: dict[str, Any] | None
+    ) -> None:
         self._search = search
         self._data = {"estimator": search, "X": X, "y": y, "metadata": metadata}
         self._root: Any = None
@@ -387,7 +426,9 @@ class _Callbacks:
     def begin_search(self, n_fits: int) -> None:
         """Begin the search of at most so many fits."""
         if self._root is not None:
-            within = self._root.subcontext(task_name="search", max_subtasks=n_fits, sequential_subtasks=False)
+            within = self._root.subcontext(
+                task_name="search", max_subtasks=n_fits, sequential_subtasks=False
+            )
             self._within = within.call_on_fit_task_begin(estimator=self._search)
 
     def for_fit(self) -> dict[str, Any]:
@@ -395,7 +436,9 @@ class _Callbacks:
         if self._root is None:
             return {}
         self._n_fits += 1
-        context = self._within.subcontext(task_name="candidate-split-evaluation", task_id=self._n_fits - 1)
+        context = self._within.subcontext(
+            task_name="candidate-split-evaluation", task_id=self._n_fits - 1
+        )
         return {"caller": self._search, "callback_ctx": context}
 
     def end_search(self) -> None:
@@ -443,9 +486,10 @@ class Summary:
     `str(summary)` is a text of a few lines.
 
     Attributes:
-        table: A row per configuration that was looked at, which are all unless the grid is large: its parameters, the
-            expected mean score over all folds (`mean`) with bounds (`lower`, `upper`), the number of evaluated `folds`,
-            and whether it can still be best (`possible`).
+        table: A row per configuration that was looked at, which are all unless the grid is large:
+            its parameters, the expected mean score over all folds (`mean`) with bounds (`lower`,
+            `upper`), the number of evaluated `folds`, and whether it can still be best
+            (`possible`).
         best: Parameters of the best configuration.
         score: Its mean score.
         epsilon: By how much another configuration can be better at most, if the bounds hold.
@@ -484,11 +528,16 @@ class Summary:
         extent = f"all {self.folds} folds"
         if self.best_folds < self.folds:
             extent = f"{self.best_folds} of {self.folds} folds only"
-        lines = [f"Best configuration evaluated on {extent}: {best}, with a mean score of {self.score:.4g}."]
+        lines = [
+            f"Best configuration evaluated on {extent}: {best}, with a mean score of "
+            f"{self.score:.4g}."
+        ]
         if count > 1:
             lines += [
-                f"{possible} of {count} configurations can still be best; none is more than {self.epsilon:.2g} better.",
-                f"This holds if the bounds hold (beta = {self.beta:.3g}). They come from a model that was learned from "
+                f"{possible} of {count} configurations can still be best; none is more than "
+                f"{self.epsilon:.2g} better.",
+                f"This holds if the bounds hold (beta = {self.beta:.3g}). They come from a model "
+                "that was learned from "
                 "the same scores, so this is a heuristic and no proof.",
             ]
         return "\n".join([*lines, share])
@@ -510,10 +559,20 @@ def summarize(search: FoldSearch, best: int | None) -> Summary:
         best = 0 if result is None else int(np.argmax(result.mean))
     table = pd.DataFrame(search.configurations)
     n_tried = search.tried.sum(axis=1)
-    score = float("nan") if np.isnan(search.scores[best]).all() else float(np.nanmean(search.scores[best]))
+    score = (
+        float("nan")
+        if np.isnan(search.scores[best]).all()
+        else float(np.nanmean(search.scores[best]))
+    )
     columns: dict[str, Any]
     if result is None:
-        columns = {"mean": score, "lower": score, "upper": score, "folds": n_tried, "possible": True}
+        columns = {
+            "mean": score,
+            "lower": score,
+            "upper": score,
+            "folds": n_tried,
+            "possible": True,
+        }
         epsilon = 0.0
     else:
         possible = result.potential & ~search.failed

@@ -7,9 +7,10 @@
 | C_jx = k(j, x) - v_j . v_x | formed where the column of target j is, a tile at a time | (c, a) |
 | sum over targets j of w_j min(C_jx^2, e_j d_x) | `Factor.sums`, `Factor.sums_everywhere` | (c, K), (m, K) |
 
-`Columns` holds the columns of some sites and never needs those of others: each of its methods returns a sum over its
-own targets, or a number for each of its own sites, given a few points with their columns. `Factor` adds or concatenates
-these results, whether there is one `Columns` in this process or one on each machine of a cluster.
+`Columns` holds the columns of some sites and never needs those of others: each of its methods
+returns a sum over its own targets, or a number for each of its own sites, given a few points with
+their columns. `Factor` adds or concatenates these results, whether there is one `Columns` in this
+process or one on each machine of a cluster.
 """
 
 from __future__ import annotations
@@ -27,12 +28,19 @@ from truvar.models.kernels import covariance_function
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-Row = tuple[Array, Array, float]  # a measurement's point (d',), its column (t,) and the root of its variance
+Row = tuple[
+    Array, Array, float
+]  # a measurement's point (d',), its column (t,) and the root of its variance
 Neighbourhood = tuple[Index, Index, Array]  # rows near some sites; those sites (c,); their d (c, K)
-Job = tuple[int, tuple[Any, ...]]  # index of a shard, and the arguments of the method that is called on it
-History = Callable[[int], list[tuple[str, tuple[Any, ...]]]]  # shard -> calls that bring a new copy of it up to date
+Job = tuple[
+    int, tuple[Any, ...]
+]  # index of a shard, and the arguments of the method that is called on it
+History = Callable[
+    [int], list[tuple[str, tuple[Any, ...]]]
+]  # shard -> calls that bring a new copy of it up to date
 
-BLOCK = 4096  # terms summed at a time: the error of a sum grows with the size of a block and with their number
+# terms summed at a time: the error of a sum grows with the size of a block and with their number
+BLOCK = 4096
 TILE = 2048  # targets processed at a time
 SITES = 4096  # sites processed at a time where all of them are scored
 ENTRIES = 1 << 24  # numbers held in memory at a time
@@ -55,7 +63,9 @@ class Columns:
         self._v = np.empty((16, len(sites)))
         self._vectors: dict[str, Array] = {}
         self._active: Index = np.empty(0, np.intp)  # targets with a positive excess
-        self._last_covariance: tuple[Array, Array] | None = None  # a point, and its covariance with the sites
+        self._last_covariance: tuple[Array, Array] | None = (
+            None  # a point, and its covariance with the sites
+        )
 
     def read(self) -> Array:
         """Return all entries: (n_rows, m)."""
@@ -67,7 +77,8 @@ class Columns:
         Args:
             point: Coordinates of the measurement. (d',)
             column: Its column of V. (t,)
-            root: Square root of its predictive variance; infinite if the measurement gives no information.
+            root: Square root of its predictive variance; infinite if the measurement gives no
+                information.
 
         Returns:
             The new row, which is zero if the measurement gives no information. (m,)
@@ -143,7 +154,9 @@ class Columns:
         """Return v_x^T middle v_x over the first rows: (m,)."""
         return quadratic_forms(self._v[: len(middle)], middle)
 
-    def sums(self, points: Array, columns: Array, predictive: Array, rows: Index | None = None) -> Array:
+    def sums(
+        self, points: Array, columns: Array, predictive: Array, rows: Index | None = None
+    ) -> Array:
         """Return the truncated sums of some points over the targets here.
 
         Args:
@@ -161,12 +174,15 @@ class Columns:
             active = self._active
             covariance = self._covariance(points[0], columns[0])[active, None]
             excess = self._vectors["excess"][active]
-            truncated_sums.truncated_sums(covariance, excess, self._vectors["weight"][active], predictive, out)
+            truncated_sums.truncated_sums(
+                covariance, excess, self._vectors["weight"][active], predictive, out
+            )
             return out
         all_targets = False
         if rows is None:
             rows = self._active
-            # Terms with e = 0 are zero, and if they are few it is quicker to add them than to pick the others.
+            # Terms with e = 0 are zero, and if they are few it is quicker to add them than to pick
+            # the others.
             all_targets = 2 * len(rows) > self.n_targets
         count = self.n_targets if all_targets else len(rows)
         picked: slice | Index = slice(None) if all_targets else rows
@@ -180,7 +196,9 @@ class Columns:
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
             out = sums[tile.start // TILE]
             explained = columns @ v[:, these]
-            truncated_sums.candidate_sums(prior, explained, excess[tile], weight[tile], predictive, out)
+            truncated_sums.candidate_sums(
+                prior, explained, excess[tile], weight[tile], predictive, out
+            )
 
         run_tiles(work, tiles, count * len(points) * (1 + self.n_rows // 8))
         return np.asarray(sums.sum(axis=0))
@@ -210,14 +228,18 @@ class Columns:
         run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
         return out
 
-    def bound_gaps(self, neighbourhoods: Sequence[tuple[Index, Array, Array, Array]]) -> list[tuple[Array, Array]]:
+    def bound_gaps(
+        self, neighbourhoods: Sequence[tuple[Index, Array, Array, Array]]
+    ) -> list[tuple[Array, Array]]:
         """Compute by how much a bound exceeds the truncated sums on rows near some points.
 
         Args:
-            neighbourhoods: For each: rows here (a,), points (c, d'), their columns (c, t) and their d (c, K).
+            neighbourhoods: For each: rows here (a,), points (c, d'), their columns (c, t) and their
+                d (c, K).
 
         Returns:
-            For each: the gaps (c, K) and the sums of squares (c,), see `truncated_sums.candidate_bound_gaps`.
+            For each: the gaps (c, K) and the sums of squares (c,), see
+            `truncated_sums.candidate_bound_gaps`.
         """
         v = self._v[: self.n_rows]
         excess = self._vectors["excess"]
@@ -226,14 +248,18 @@ class Columns:
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
 
         def work(part: slice) -> None:
-            for (near, points, columns, d), (gaps, squares) in zip(neighbourhoods[part], found[part], strict=True):
+            for (near, points, columns, d), (gaps, squares) in zip(
+                neighbourhoods[part], found[part], strict=True
+            ):
                 prior = np.ascontiguousarray(self.k(points, self.sites[near]))
                 explained = columns @ v[:, near]
                 truncated_sums.candidate_bound_gaps(
                     prior, explained, excess[near], weight[near], base[near], d, gaps, squares
                 )
 
-        entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods) * (1 + self.n_rows // 8)
+        entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods) * (
+            1 + self.n_rows // 8
+        )
         run_tiles(work, [slice(i, i + 4) for i in range(0, len(neighbourhoods), 4)], entries)
         return found
 
@@ -249,7 +275,8 @@ class Shards(Protocol):
     def call(self, method: str, jobs: Sequence[Job], history: History) -> list[Any]:
         """Call a method of `Columns` on some shards concurrently and return the results in order.
 
-        A shard that is lost is created again, brought up to date by the calls in its history, and called again.
+        A shard that is lost is created again, brought up to date by the calls in its history, and
+        called again.
         """
         ...
 
@@ -282,9 +309,12 @@ class Factor:
         self._log: list[Row] = []
         self._vectors: dict[str, Array] = {}
         self._equal_weights: Array = np.empty(0)
-        self._latest: tuple[int, Array] | None = None  # index and values of the row that was read last
+        self._latest: tuple[int, Array] | None = (
+            None  # index and values of the row that was read last
+        )
 
-    # -- changes -------------------------------------------------------------------------------------------------------
+    # -- changes
+    # ----------------------------------------------------------------------------------------------
 
     def append(self, point: Array, column: Array, root: float) -> Array:
         """Append the row of a measurement, see `Columns.append`, and return it: (m,)."""
@@ -306,7 +336,8 @@ class Factor:
         """Return what the rows from `start` on were appended with, to append them to another factor."""
         return self._log[start:]
 
-    # -- entries -------------------------------------------------------------------------------------------------------
+    # -- entries
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def local(self) -> bool:
@@ -332,13 +363,16 @@ class Factor:
             sites = np.arange(*sites.indices(len(self.sites)))
         owner = np.searchsorted(self._starts, sites, side="right") - 1
         owners = np.unique(owner)
-        jobs = [(int(number), (sites[owner == number] - self._starts[number],)) for number in owners]
+        jobs = [
+            (int(number), (sites[owner == number] - self._starts[number],)) for number in owners
+        ]
         out = np.empty((self.n_rows, len(sites)))
         for number, columns in zip(owners, self._call("at", jobs), strict=True):
             out[:, owner == number] = columns
         return out
 
-    # -- products ------------------------------------------------------------------------------------------------------
+    # -- products
+    # ----------------------------------------------------------------------------------------------
 
     def inner(self, i: int, base: Array) -> Array:
         """Return the sum over targets j of b_j u_j v_j with u the row i, over the rows before it, with b (n,): (i,)."""
@@ -358,10 +392,16 @@ class Factor:
         """Return v_x^T middle v_x over the first rows: (m,)."""
         return self._concatenated("quadratic_forms", middle)
 
-    # -- sums over the targets -----------------------------------------------------------------------------------------
+    # -- sums over the targets
+    # -----------------------------------------------------------------------------------------
 
     def sums(
-        self, e: Array, sites: Index, predictive: Array, rows: Index | None = None, w: Array | None = None
+        self,
+        e: Array,
+        sites: Index,
+        predictive: Array,
+        rows: Index | None = None,
+        w: Array | None = None,
     ) -> Array:
         """Return the truncated sums of candidates at some sites.
 
@@ -378,7 +418,9 @@ class Factor:
         most = ENTRIES // TILE
         if len(sites) > most:
             parts = [slice(start, start + most) for start in range(0, len(sites), most)]
-            return np.concatenate([self.sums(e, sites[part], predictive[part], rows, w) for part in parts])
+            return np.concatenate(
+                [self.sums(e, sites[part], predictive[part], rows, w) for part in parts]
+            )
         self._set_vector("excess", e)
         self._set_weights(len(e), w)
         arguments = self.sites[sites], np.ascontiguousarray(self.at(sites).T), predictive
@@ -400,7 +442,9 @@ class Factor:
             these = rows[start : start + TILE]
             columns = np.ascontiguousarray(self.at(these).T)
             weight = np.ones(len(these)) if w is None else w[these]
-            out += self._concatenated("sums_here", self.sites[these], columns, e[these], weight, axis=0)
+            out += self._concatenated(
+                "sums_here", self.sites[these], columns, e[these], weight, axis=0
+            )
         return out
 
     def bound_gaps(
@@ -411,7 +455,8 @@ class Factor:
         Args:
             neighbourhoods: For each: rows, sites (c,) and their d (c, K).
             e: Excess of every target. (n,)
-            base: b of every target, which the bound is made of, see `truncated_sums.candidate_bound_gaps`. (n,)
+            base: b of every target, which the bound is made of, see
+                `truncated_sums.candidate_bound_gaps`. (n,)
             w: Weight of every target; None: 1. (n,)
 
         Returns:
@@ -421,7 +466,9 @@ class Factor:
         self._set_vector("base", base)
         self._set_weights(len(e), w)
         ends = np.cumsum([len(sites) for _, sites, _ in neighbourhoods])
-        columns = np.ascontiguousarray(self.at(np.concatenate([sites for _, sites, _ in neighbourhoods])).T)
+        columns = np.ascontiguousarray(
+            self.at(np.concatenate([sites for _, sites, _ in neighbourhoods])).T
+        )
         parts = np.split(columns, ends[:-1])
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
         jobs: list[Job] = []
@@ -442,11 +489,16 @@ class Factor:
                 found[i][1][...] += squares
         return found
 
-    # -- calls to the shards -------------------------------------------------------------------------------------------
+    # -- calls to the shards
+    # -------------------------------------------------------------------------------------------
 
     def _within(self, sites: Index, part: slice) -> Index:
         """Return those of the sites that lie in a part, counted from its start."""
-        return sites if len(self._starts) == 1 else sites[(sites >= part.start) & (sites < part.stop)] - part.start
+        return (
+            sites
+            if len(self._starts) == 1
+            else sites[(sites >= part.start) & (sites < part.stop)] - part.start
+        )
 
     def _call(self, method: str, jobs: Sequence[Job]) -> list[Any]:
         return self._shards.call(method, jobs, self._history)
@@ -465,7 +517,10 @@ class Factor:
         """Send numbers over the sites or targets to the shards, unless they have them; each gets its own part."""
         if self._vectors.get(role) is not values:
             self._vectors[role] = values
-            self._call("set_vector", [(i, (role, values[part])) for i, part in enumerate(self._shards.slices)])
+            self._call(
+                "set_vector",
+                [(i, (role, values[part])) for i, part in enumerate(self._shards.slices)],
+            )
 
     def _set_weights(self, n_targets: int, w: Array | None) -> None:
         """Send the weights of the targets to the shards."""

@@ -10,8 +10,9 @@
 | s_a^2, the noise variance of task a | `TaskModel.noise[j]`; or known | (T,) |
 | r_a, the unit of task a | `TaskModel.units`; the model sees y_a / r_a; r_0 = 1 | (T,) |
 
-Tasks can have very different units. The sites of all tasks share one factorisation and one idea of what is negligible,
-so the values of a task are divided by a power of two that brings them to the size of the target's, which loses no bit.
+Tasks can have very different units. The sites of all tasks share one factorisation and one idea of
+what is negligible, so the values of a task are divided by a power of two that brings them to the
+size of the target's, which loses no bit.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ class TaskModel:
 
     Attributes:
         family: "rbf", "matern12", "matern32" or "matern52"; None: the kernel is known.
-        lengthscales: Row 0 is the mode, the others are the sample; None: the kernel is known. (1 + M, d)
-        covariance: Between the tasks. It multiplies the correlation function, or the known kernel. (1 + M, T, T)
+        lengthscales: Row 0 is the mode, the others are the sample; None: the kernel is known. (1 +
+            M, d)
+        covariance: Between the tasks. It multiplies the correlation function, or the known kernel.
+            (1 + M, T, T)
         noise: Noise variance of each task; None: as the user gave them. (1 + M, T)
         shifts: Known constant mean of each task, or the centre of its prior. (T,)
         known_means: Which constant means are known. (T,)
@@ -57,7 +60,8 @@ class TaskModel:
         units: What the values of each task are divided by, powers of two. (T,)
         transform: From the user's values to those of the model; its power is 1.
         outliers: Positions of the observations that are left out as outliers.
-        log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was fitted.
+        log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was
+            fitted.
         categorical: Positions of the columns of categories, if the kernel is learned.
     """
 
@@ -99,15 +103,16 @@ class TaskModel:
 class TaskEnsemble(Ensemble):
     """The mixture posterior of the target at fixed points, given observations of any task.
 
-    Points have the index of their task as the last coordinate. All quantities are in the units of the model.
+    Points have the index of their task as the last coordinate. All quantities are in the units of
+    the model.
 
     Args:
         model: The hyperparameters.
         sites: Points of the target to predict. (n, d + 1)
         kernel: The kernel, if it is known; None: it is learned.
         capacity: Number of observations that memory is planned for.
-        offset: The part of the prior mean that depends on the point, a function of points (q, d + 1) that returns (q,);
-            None: there is none.
+        offset: The part of the prior mean that depends on the point, a function of points (q, d +
+            1) that returns (q,); None: there is none.
     """
 
     def __init__(
@@ -124,7 +129,9 @@ class TaskEnsemble(Ensemble):
         self._known_kernel = kernel
         self.between = model.covariance[rows] / np.outer(model.units, model.units)  # (M, T, T)
         self.variance_of = np.diagonal(self.between, axis1=1, axis2=2)  # (M, T)
-        kernel_variance = 1.0 if kernel is None else prior_scale(kernel, _coordinates(self.sites)) ** 2
+        kernel_variance = (
+            1.0 if kernel is None else prior_scale(kernel, _coordinates(self.sites)) ** 2
+        )
         self._signal = kernel_variance * self.variance_of  # variance of each task, (M, T)
         self.constants = np.where(model.known_means, 0.0, CONSTANT * self._signal)
         self.task_noise = None if model.noise is None else model.noise[rows] / model.units**2
@@ -165,18 +172,24 @@ class TaskEnsemble(Ensemble):
 
     def _noise_of(self, j: int, noise: Array, learned: Mask, points: Array) -> Array:
         tasks = _tasks_of(points)
-        own = noise if self.task_noise is None else np.where(learned, self.task_noise[j][tasks], noise)
+        own = (
+            noise
+            if self.task_noise is None
+            else np.where(learned, self.task_noise[j][tasks], noise)
+        )
         return np.asarray(np.maximum(own, 1e-8 * self._signal[j][tasks]))
 
 
 def correlation_matrix(partials: Array, count: int) -> Array:
     """Return the correlation matrix with the given partial correlations.
 
-    The entries are those of its Cholesky factor in polar form (Joe 2006): entry (i, j), i > j, is the correlation of
-    tasks i and j given tasks 0 to j - 1. Every vector of numbers between -1 and 1 gives a valid matrix.
+    The entries are those of its Cholesky factor in polar form (Joe 2006): entry (i, j), i > j, is
+    the correlation of tasks i and j given tasks 0 to j - 1. Every vector of numbers between -1 and
+    1 gives a valid matrix.
 
     Args:
-        partials: The partial correlations, row by row of the lower triangle. (count (count - 1) / 2,)
+        partials: The partial correlations, row by row of the lower triangle. (count (count - 1) /
+            2,)
         count: T.
     """
     lower = correlation_factor(partials, count)
@@ -221,7 +234,9 @@ def _correlation(model: TaskModel, j: int, kernel: Kernel | NamedKernel | None) 
         return covariance_function(kernel)
     if model.family is None or model.lengthscales is None:
         raise AssertionError("a model without a family has a known kernel")
-    return Stationary(twice_nu(SMOOTHNESS[model.family]), 1.0, model.lengthscales[j], model.categorical)
+    return Stationary(
+        twice_nu(SMOOTHNESS[model.family]), 1.0, model.lengthscales[j], model.categorical
+    )
 
 
 def _tasks_of(points: Array) -> Index:

@@ -8,14 +8,16 @@
 
 The check fails if one of two tests rejects the model:
 
-- the *misfit*, two-sided: too large where the model is too sure of itself (too smooth a kernel, too small a variance or
-  noise), too small where it is too cautious. Its distribution is exact for a known model, whatever the order and the
-  choice of the points: it is the sum of the squares of the one-step-ahead errors, which are independent.
-- the *largest |z|*, with Bonferroni's bound for t values, which needs no independence: it finds single values that do
-  not fit.
+- the *misfit*, two-sided: too large where the model is too sure of itself (too smooth a kernel, too
+  small a variance or noise), too small where it is too cautious. Its distribution is exact for a
+  known model, whatever the order and the choice of the points: it is the sum of the squares of the
+  one-step-ahead errors, which are independent.
+- the *largest |z|*, with Bonferroni's bound for t values, which needs no independence: it finds
+  single values that do not fit.
 
-Each has the level `LEVEL`, so at most 2 % of the checks of a right model fail. A model that was learned from the same
-measurements fits them better than a right one would, so that the check then fails less often.
+Each has the level `LEVEL`, so at most 2 % of the checks of a right model fail. A model that was
+learned from the same measurements fits them better than a right one would, so that the check then
+fails less often.
 """
 
 from __future__ import annotations
@@ -45,17 +47,20 @@ MAX_NAMED = 5  # measurements that a message names
 class ModelCheck:
     """Leave-one-out diagnostics of a model. t: number of measurements.
 
-    Values, means and standard deviations are in the units of the model: those of the measurements, unless the model
-    transforms them.
+    Values, means and standard deviations are in the units of the model: those of the measurements,
+    unless the model transforms them.
 
     Attributes:
-        ok: False if the measurements contradict the model; True also where there are too few to tell.
+        ok: False if the measurements contradict the model; True also where there are too few to
+            tell.
         finding: The result of the check as a sentence without its full stop.
         advice: What to do about it; empty if the check did not fail.
-        coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without measurements.
-        failure: "overconfident": values are further from their predictions than the model allows; "outlier": they are
-            not, but for one; "cautious": they are closer than it expects; "indistinct": they are too small for it to
-            tell them apart. None if the check did not fail.
+        coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without
+            measurements.
+        failure: "overconfident": values are further from their predictions than the model allows;
+            "outlier": they are not, but for one; "cautious": they are closer than it expects;
+            "indistinct": they are too small for it to tell them apart. None if the check did not
+            fail.
         misfit: r^T (K_t + Sigma_t)^-1 r.
         degrees: Degrees of freedom of the misfit, and its mean if the model is right.
         limit: |z| above which a measurement contradicts the model by itself.
@@ -118,14 +123,17 @@ class ModelCheck:
         }
 
 
-def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = False, fitted: bool = True) -> ModelCheck:
+def check_model(
+    posterior: Posterior, ids: Sequence[int], *, learned: bool = False, fitted: bool = True
+) -> ModelCheck:
     """Compare every measurement with what the others predict.
 
     Args:
         posterior: The model, given the measurements.
         ids: Ids of the measurements, in the order of the posterior.
         learned: Whether the kernel is learned from the measurements, which changes the advice only.
-        fitted: Whether there is a model to judge: one that is to be learned may not have been fitted yet.
+        fitted: Whether there is a model to judge: one that is to be learned may not have been
+            fitted yet.
     """
     t = posterior.n_observed
     values = posterior.values.copy()
@@ -139,7 +147,11 @@ def check_model(posterior: Posterior, ids: Sequence[int], *, learned: bool = Fal
     if fitted and t >= MIN_MEASUREMENTS and degrees > 1:
         failure = _failure(misfit, degrees, float(judged.max()), limit)
     coverage = float((judged <= NORMAL_95).mean()) if len(judged) else nan
-    finding = _agreement(t, coverage) if fitted else "The model is not learned yet, so that there is nothing to check"
+    finding = (
+        _agreement(t, coverage)
+        if fitted
+        else "The model is not learned yet, so that there is nothing to check"
+    )
     check = ModelCheck(
         ok=failure is None,
         finding=finding,
@@ -220,14 +232,16 @@ def _z_scores(values: Array, means: Array, sds: Array) -> Array:
     return z
 
 
-# -- sentences ---------------------------------------------------------------------------------------------------------
+# -- sentences
+# --------------------------------------------------------------------------------------------------
 
 
 def _agreement(t: int, coverage: float) -> str:
     if t < MIN_MEASUREMENTS:
         return f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a check needs"
     return (
-        f"The measurements agree with the model: {100 * coverage:.0f} % of the {t} lie inside the 95 % interval that "
+        f"The measurements agree with the model: {100 * coverage:.0f} % of the {t} lie inside the "
+        "95 % interval that "
         "the others predict"
     )
 
@@ -240,16 +254,20 @@ def _finding(check: ModelCheck) -> str:
     ratio = check.misfit / check.degrees
     if check.failure == "outlier":
         return (
-            f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from what the others say, "
+            f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from "
+            "what the others say, "
             "which agree with the model without it"
         )
     if check.failure == "cautious":
-        return f"The squared errors of the predictions are only {ratio:.2g} of what the model expects"
+        return (
+            f"The squared errors of the predictions are only {ratio:.2g} of what the model expects"
+        )
     if not far:
         return f"The squared errors of the predictions are {ratio:.2g} times what the model expects"
     lie = "lies" if len(far) == 1 else "lie"
     return (
-        f"{len(far)} of {len(check.ids)} measurements ({_named(far)}) {lie} more than {check.limit:.2g} predicted "
+        f"{len(far)} of {len(check.ids)} measurements ({_named(far)}) {lie} more than "
+        f"{check.limit:.2g} predicted "
         "standard deviations from what the others say"
     )
 
@@ -260,7 +278,11 @@ def _advice(failure: Failure, learned: bool) -> str:
         return "correct or withdraw it if it is wrong, or give a larger noise variance if values can be that far off"
     if failure == "cautious":
         cause = "the length-scale is probably too short, or the variance or the noise too large"
-        remedy = "give the kernel, if it is known" if learned else "learn the model (leave out the kernel)"
+        remedy = (
+            "give the kernel, if it is known"
+            if learned
+            else "learn the model (leave out the kernel)"
+        )
         return f"{cause}, and the bounds are wider than they need to be: {remedy}"
     cause = "the kernel is probably too smooth, or its variance or the noise too small"
     remedy = "learn the model (leave out the kernel), or give a shorter length-scale or a larger noise variance"

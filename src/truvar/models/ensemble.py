@@ -7,9 +7,9 @@
 | mu(x) = mean_j mu_j(x) | `Ensemble.mean` | (n,) |
 | sigma^2(x) = mean_j sigma_j^2(x) + var_j mu_j(x) | `Ensemble.variance` | (n,) |
 
-The unknown constant mean has the prior N(shift, 9 s^2) and is integrated out in every member, so that the variances
-contain its uncertainty too. A prior mean that depends on the point is subtracted from the values and added to the
-means. All quantities are in the units of z (see `transforms`).
+The unknown constant mean has the prior N(shift, 9 s^2) and is integrated out in every member, so
+that the variances contain its uncertainty too. A prior mean that depends on the point is subtracted
+from the values and added to the means. All quantities are in the units of z (see `transforms`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
 MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
 MEMORY = 2e8  # bytes that the factors of all members may take
 BLOCK = 32  # rows by which the factors grow
-FEW_OBSERVATIONS = 300  # up to which one compiled call for all members is faster than a library call for each
+FEW_OBSERVATIONS = (
+    300  # up to which one compiled call for all members is faster than a library call for each
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +62,12 @@ class EnsembleModel:
         transform: From the user's values to those of the model.
         outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant.
-        separate: Positions of the observations that are far from all others by their values alone; None: `outliers`.
-        noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is equal everywhere. (d,)
-        noise_centre: The point where the noise variances are those of `noise`; None without slopes. (d,)
+        separate: Positions of the observations that are far from all others by their values alone;
+            None: `outliers`.
+        noise_slopes: Slopes of the log noise variance per unit of each coordinate; None: it is
+            equal everywhere. (d,)
+        noise_centre: The point where the noise variances are those of `noise`; None without slopes.
+            (d,)
         categorical: Positions of the columns of categories.
     """
 
@@ -81,7 +86,9 @@ class EnsembleModel:
     @property
     def kernel(self) -> NamedKernel:
         """The kernel of the mode."""
-        return check_named_kernel(self.family, self.lengthscales[0], float(self.signal[0]), self.categorical)
+        return check_named_kernel(
+            self.family, self.lengthscales[0], float(self.signal[0]), self.categorical
+        )
 
     @property
     def separated(self) -> tuple[int, ...]:
@@ -145,8 +152,8 @@ class Ensemble:
         sites: Points to predict. (n, d)
         mean: Known constant mean; None: unknown, with a wide prior around the transform's shift.
         capacity: Number of observations that memory is planned for.
-        offset: The part of the prior mean that depends on the point, a function of points (q, d) that returns (q,);
-            None: there is none.
+        offset: The part of the prior mean that depends on the point, a function of points (q, d)
+            that returns (q,); None: there is none.
     """
 
     def __init__(
@@ -161,7 +168,8 @@ class Ensemble:
         smoothness = twice_nu(SMOOTHNESS[model.family])
         self.sites = np.ascontiguousarray(sites, dtype=float)
         self.kernels: list[Covariance] = [
-            Stationary(smoothness, float(model.signal[j]), model.lengthscales[j], model.categorical) for j in rows
+            Stationary(smoothness, float(model.signal[j]), model.lengthscales[j], model.categorical)
+            for j in rows
         ]
         self.signal = model.signal[rows]
         self.constant = np.zeros(len(rows)) if mean is not None else CONSTANT * self.signal
@@ -169,7 +177,9 @@ class Ensemble:
         self._noise_factor = model.noise_factor
         self.shift = model.transform.shift if mean is None else mean
         self._point_offset = offset
-        scales = np.ascontiguousarray(np.broadcast_to(model.lengthscales[rows], (len(rows), sites.shape[1])))
+        scales = np.ascontiguousarray(
+            np.broadcast_to(model.lengthscales[rows], (len(rows), sites.shape[1]))
+        )
         mask = column_mask(model.categorical, sites.shape[1])
         self._joint: _JointKernel | None = _JointKernel(smoothness, scales, mask)
         self._start(len(rows))
@@ -232,7 +242,9 @@ class Ensemble:
             self.variances[j] = np.maximum(prior - (solved**2).sum(axis=0), 0.0)
 
     @blas_in_one_thread()
-    def append(self, point: Array, z: float, noise: float, learned: bool, site: int | None = None) -> None:
+    def append(
+        self, point: Array, z: float, noise: float, learned: bool, site: int | None = None
+    ) -> None:
         """Condition on one more observation; `site` is the row of the point among the sites, if it is one."""
         t = self.size
         if t == len(self._points):
@@ -272,7 +284,9 @@ class Ensemble:
             self._subtract_in_turn(points, means, variances)
         return means, variances
 
-    def _subtract_jointly(self, joint: _JointKernel, points: Array, means: Array, variances: Array) -> None:
+    def _subtract_jointly(
+        self, joint: _JointKernel, points: Array, means: Array, variances: Array
+    ) -> None:
         """Change prior moments (M, q) to those given the observations, in one call for all members."""
         t = self.size
         kernels.mixture_moments(
@@ -296,7 +310,8 @@ class Ensemble:
         factors = self._contiguous_factors()
         for j in range(len(factors)):
             across = self._covariance(j, self._points[:t], points)
-            # Called directly: the checks of `solve_triangular` take longer than a small system does.
+            # Called directly: the checks of `solve_triangular` take longer than a small system
+            # does.
             solved, info = dtrtrs(factors[j].T, across, lower=0, trans=1)
             if info != 0:
                 raise AssertionError(f"the factor of member {j} is singular")
@@ -424,9 +439,13 @@ class SinglePosterior:
     def moments_of(self, action: Action) -> tuple[Array, Array]:
         """Return mean and variance of the only member where an action measures: (1, 1) each."""
         if action.site is None:
-            return self.member_moments(np.array(action.point[None, :]))  # a copy: the posterior remembers its answer
+            return self.member_moments(
+                np.array(action.point[None, :])
+            )  # a copy: the posterior remembers its answer
         here = slice(action.site, action.site + 1)
-        return self._posterior.mean[None, here], self._posterior.variance[None, here]  # kept for every site: no solve
+        return self._posterior.mean[None, here], self._posterior.variance[
+            None, here
+        ]  # kept for every site: no solve
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> Array:

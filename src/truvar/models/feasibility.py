@@ -1,7 +1,8 @@
 """Probability that a measurement succeeds, learned from the places where measurements succeeded and failed.
 
-A Gaussian process classifier with the probit likelihood and Laplace's approximation (Rasmussen and Williams 2006,
-algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their approximate evidence.
+A Gaussian process classifier with the probit likelihood and Laplace's approximation (Rasmussen and
+Williams 2006, algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their
+approximate evidence.
 
 | book | here | shape |
 |---|---|---|
@@ -13,11 +14,12 @@ algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their app
 | B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
 | log q(y given X, theta) | `_Laplace.evidence` | |
 
-A setting is a length-scale, a deviation, a prior probability of success and the coordinates that count: all of them, or
-those of one column, since what fails is often a strip (a learning rate that is too high, a depth that is too shallow)
-or a category. With regions, either most of the domain succeeds or, less often, most of it fails. A setting of little
-variance makes the probability the same everywhere: failures that have nothing to do with the place then lower it
-everywhere alike, which changes no choice.
+A setting is a length-scale, a deviation, a prior probability of success and the coordinates that
+count: all of them, or those of one column, since what fails is often a strip (a learning rate that
+is too high, a depth that is too shallow) or a category. With regions, either most of the domain
+succeeds or, less often, most of it fails. A setting of little variance makes the probability the
+same everywhere: failures that have nothing to do with the place then lower it everywhere alike,
+which changes no choice.
 """
 
 from __future__ import annotations
@@ -34,9 +36,13 @@ from truvar.models.kernels import Stationary
 PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
-CHANCE_DEVIATION = 0.3  # standard deviation of the latent function from place to place if failures are by chance
+CHANCE_DEVIATION = (
+    0.3  # standard deviation of the latent function from place to place if failures are by chance
+)
 REGION_DEVIATION = 2.5  # the same if there are regions that fail
-MOSTLY_FAILING_SUCCESS = 0.4  # probability of a success before anything is known, if the regions that succeed are few
+MOSTLY_FAILING_SUCCESS = (
+    0.4  # probability of a success before anything is known, if the regions that succeed are few
+)
 MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
@@ -53,8 +59,8 @@ class FeasibilityModel:
     Attributes:
         members: The classifier for each setting of the kernel.
         weights: Their shares of the evidence. (members,)
-        regional: Probability that failures depend on the place, rather than on chance: the share of all settings with
-            regions in the evidence.
+        regional: Probability that failures depend on the place, rather than on chance: the share of
+            all settings with regions in the evidence.
     """
 
     members: tuple[_Laplace, ...]
@@ -62,13 +68,16 @@ class FeasibilityModel:
     regional: float
 
     @staticmethod
-    def fit(points: Array, succeeded: Mask, columns: Sequence[Sequence[int]] = ()) -> FeasibilityModel:
+    def fit(
+        points: Array, succeeded: Mask, columns: Sequence[Sequence[int]] = ()
+    ) -> FeasibilityModel:
         """Fit the classifier.
 
         Args:
             points: Where measurements were tried, in extents of the domain. (t, d)
             succeeded: Whether each of them succeeded. (t,)
-            columns: Coordinates of each column of the domain; a category has several. Default: one for each column.
+            columns: Coordinates of each column of the domain; a category has several. Default: one
+                for each column.
         """
         everything = list(range(points.shape[1]))
         strips = [list(own) for own in columns or [[k] for k in everything]]
@@ -77,7 +86,10 @@ class FeasibilityModel:
             rows = np.linspace(0, len(labels) - 1, MAX_LABELS).round().astype(int)
             points = points[rows]
             labels = labels[rows]
-        settings = [(everything, lengthscale, CHANCE_DEVIATION, PRIOR_SUCCESS) for lengthscale in LENGTHSCALES]
+        settings = [
+            (everything, lengthscale, CHANCE_DEVIATION, PRIOR_SUCCESS)
+            for lengthscale in LENGTHSCALES
+        ]
         shapes = [(everything, lengthscale) for lengthscale in LENGTHSCALES]
         if len(strips) > 1:
             shapes += [(strip, STRIP_LENGTHSCALE) for strip in strips]
@@ -86,7 +98,10 @@ class FeasibilityModel:
             for shape, success in product(shapes, (PRIOR_SUCCESS, MOSTLY_FAILING_SUCCESS))
         ]
         members = [_Laplace.fit(points, labels, *setting) for setting in settings]
-        odds = [MOSTLY_FAILING_ODDS if success == MOSTLY_FAILING_SUCCESS else 1.0 for *_, success in settings]
+        odds = [
+            MOSTLY_FAILING_ODDS if success == MOSTLY_FAILING_SUCCESS else 1.0
+            for *_, success in settings
+        ]
         evidence = np.array([member.evidence for member in members]) + np.log(odds)
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
@@ -134,14 +149,21 @@ class _Laplace:
 
     @staticmethod
     def fit(
-        points: Array, labels: Array, own: list[int], lengthscale: float, deviation: float, success: float
+        points: Array,
+        labels: Array,
+        own: list[int],
+        lengthscale: float,
+        deviation: float,
+        success: float,
     ) -> _Laplace:
         """Find the mode by Newton's method (algorithm 3.1); `own` are the coordinates that count."""
         from scipy.linalg import cho_solve
         from scipy.special import ndtri
 
         def covariance(first: Array, second: Array) -> Array:
-            return CONSTANT_VARIANCE + deviation**2 * _matern52(first[:, own], second[:, own], lengthscale)
+            return CONSTANT_VARIANCE + deviation**2 * _matern52(
+                first[:, own], second[:, own], lengthscale
+            )
 
         prior = covariance(points, points)
         variance = CONSTANT_VARIANCE + deviation**2
@@ -154,7 +176,9 @@ class _Laplace:
             likelihood, gradient, curvature = _probit(mode + mean, labels)
             value = float(likelihood.sum() - 0.5 * dual @ mode)
             root = np.sqrt(curvature)
-            factor: Array = np.asarray(np.linalg.cholesky(identity + root[:, None] * prior * root), dtype=float)
+            factor: Array = np.asarray(
+                np.linalg.cholesky(identity + root[:, None] * prior * root), dtype=float
+            )
             if value - objective < CONVERGED:
                 break
             objective = value
@@ -192,7 +216,9 @@ def _probit(latent: Array, labels: Array) -> tuple[Array, Array, Array]:
 
     signed = labels * latent
     likelihood = log_ndtr(signed)
-    ratio = np.exp(-0.5 * signed**2 - likelihood) / np.sqrt(2 * np.pi)  # density over distribution function
+    ratio = np.exp(-0.5 * signed**2 - likelihood) / np.sqrt(
+        2 * np.pi
+    )  # density over distribution function
     return likelihood, labels * ratio, np.maximum(ratio * (ratio + signed), 0.0)
 
 

@@ -1,9 +1,10 @@
 """Hyperparameters by penalised marginal likelihood: length-scales, signal variance, constant mean and, if asked, noise.
 
-Coordinates are divided by the extent of the domain and values are standardised before the fit, so that one set of weak
-priors serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log signal variance ~ N(0, 1) and log noise ~
-N(log 1e-3, 2), both relative to the variance of the values. The priors prevent an absurd fit to five points, and with
-more data the likelihood dominates them.
+Coordinates are divided by the extent of the domain and values are standardised before the fit, so
+that one set of weak priors serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log
+signal variance ~ N(0, 1) and log noise ~ N(log 1e-3, 2), both relative to the variance of the
+values. The priors prevent an absurd fit to five points, and with more data the likelihood dominates
+them.
 """
 
 from __future__ import annotations
@@ -29,15 +30,26 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-JITTER = 1e-10  # share of the variance of the values: the smallest noise that a kernel is learned with
-LENGTH_PRIOR = (np.log(0.3), 1.0)  # mean and standard deviation of the log length-scale, in extents of the domain
+JITTER = (
+    1e-10  # share of the variance of the values: the smallest noise that a kernel is learned with
+)
+LENGTH_PRIOR = (
+    np.log(0.3),
+    1.0,
+)  # mean and standard deviation of the log length-scale, in extents of the domain
 SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
-NOISE_PRIOR = (np.log(1e-3), 2.0)  # of the log noise variance, relative to the variance of the values
+NOISE_PRIOR = (
+    np.log(1e-3),
+    2.0,
+)  # of the log noise variance, relative to the variance of the values
 LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
 SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
 NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
 DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
-SIGNAL_RANGE = (1e-6, 1e12)  # of a fitted variance, relative to that of the values: below is noise, above is rounding
+SIGNAL_RANGE = (
+    1e-6,
+    1e12,
+)  # of a fitted variance, relative to that of the values: below is noise, above is rounding
 
 
 @dataclass(frozen=True)
@@ -96,8 +108,8 @@ def fit(
         extent: Extent of the domain. (d,)
         mean: Constant mean; None: learned.
         seed: Seed of the random starting points.
-        categorical: Positions of the columns of categories, whose length-scales in the kernel belong to the Hamming
-            distance (see `kernels.with_categories`).
+        categorical: Positions of the columns of categories, whose length-scales in the kernel
+            belong to the Hamming distance (see `kernels.with_categories`).
     """
     from scipy.optimize import minimize
 
@@ -110,9 +122,13 @@ def fit(
     rng = np.random.default_rng(seed)
     starts = [problem.typical] + [problem.draw(rng) for _ in range(family.restarts - 1)]
     best: Any = None
-    with blas_in_one_thread():  # many small factorisations take five times as long if threads wait for each other
+    with (
+        blas_in_one_thread()
+    ):  # many small factorisations take five times as long if threads wait for each other
         for start in starts:
-            found = minimize(problem.loss, start, jac=True, method="L-BFGS-B", bounds=problem.bounds)
+            found = minimize(
+                problem.loss, start, jac=True, method="L-BFGS-B", bounds=problem.bounds
+            )
             if best is None or found.fun < best.fun:
                 best = found
     d = points.shape[1]
@@ -120,7 +136,9 @@ def fit(
     lengths = np.exp(best.x[1 : 1 + d])
     kernel = named_kernel(family.kernel, lengths * extent, variance * spread**2)
     learned_noise = float(np.exp(best.x[-1])) * spread**2 if family.noise else None
-    return Model(kernel, centre + spread * problem.constant(best.x), learned_noise, -float(best.fun))
+    return Model(
+        kernel, centre + spread * problem.constant(best.x), learned_noise, -float(best.fun)
+    )
 
 
 class _Likelihood:
@@ -162,19 +180,27 @@ class _Likelihood:
         """Return the penalised negative log likelihood and its gradient."""
         kernel = self._kernel(theta)
         covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + columns)
-        if len(self._columns) > self._dimension:  # the indicators of a parameter share its length-scale
+        if (
+            len(self._columns) > self._dimension
+        ):  # the indicators of a parameter share its length-scale
             of = np.append(0, 1 + self._columns)
-            slopes = np.stack([slopes[:, :, of == k].sum(axis=2) for k in range(1 + self._dimension)], axis=2)
+            slopes = np.stack(
+                [slopes[:, :, of == k].sum(axis=2) for k in range(1 + self._dimension)], axis=2
+            )
         noise = self._noise(theta)
         factor = cho_factor(covariance + np.diag(noise + JITTER), lower=True)
         residual = self.z - self._gls(factor)
         alpha = cho_solve(factor, residual)
         inverse = cho_solve(factor, np.eye(len(self.z)))
         q = len(self.z)
-        value = 0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * q * np.log(2 * np.pi)
+        value = (
+            0.5 * residual @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * q * np.log(2 * np.pi)
+        )
         inner = np.outer(alpha, alpha) - inverse
         gradient = -0.5 * np.einsum("ij,jik->k", inner, slopes)
-        gradient = np.append(gradient, -0.5 * np.trace(inner) * np.exp(theta[1 + self._dimension :]))
+        gradient = np.append(
+            gradient, -0.5 * np.trace(inner) * np.exp(theta[1 + self._dimension :])
+        )
         pull = (theta - self.centre) / self.width
         return float(value + 0.5 * pull @ pull), gradient + pull / self.width
 
@@ -204,8 +230,8 @@ def fit_kernel(
 ) -> Model:
     """Return a kernel of the user's own, fitted within its bounds by scikit-learn's maximum likelihood.
 
-    The values are divided by a power of two near their spread. Bounds of a variance that are scikit-learn's default
-    belong to no unit, and count relative to the square of that power.
+    The values are divided by a power of two near their spread. Bounds of a variance that are
+    scikit-learn's default belong to no unit, and count relative to the square of that power.
 
     Args:
         kernel: Kernel with its starting values and bounds.
@@ -230,7 +256,9 @@ def fit_kernel(
     if noise is None:
         scaled = scaled + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
     alpha = (noise or 0.0) / unit**2 + JITTER * variance
-    regressor = GaussianProcessRegressor(scaled, alpha=alpha, n_restarts_optimizer=3, random_state=seed)
+    regressor = GaussianProcessRegressor(
+        scaled, alpha=alpha, n_restarts_optimizer=3, random_state=seed
+    )
     with blas_in_one_thread():
         try:
             regressor.fit(points, (values - centre) / unit)
@@ -257,7 +285,9 @@ def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
     parameters = kernel.get_params(deep=True)
     changed: dict[str, Any] = {}
     for name, bounds in parameters.items():
-        if not name.endswith(("constant_value_bounds", "noise_level_bounds")) or not isinstance(bounds, tuple):
+        if not name.endswith(("constant_value_bounds", "noise_level_bounds")) or not isinstance(
+            bounds, tuple
+        ):
             continue
         if bounds == DEFAULT_BOUNDS:
             low, high = (unit * bound for bound in bounds)
@@ -269,8 +299,10 @@ def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
 
 def _unsuitable(kernel: Kernel, spread: float) -> InvalidModelError:
     return InvalidModelError(
-        f"the kernel {kernel} cannot be fitted within its bounds to values with a standard deviation of {spread:.3g}; "
-        f"multiply it by ConstantKernel({spread**2:.3g}), correct the bounds, or leave out the kernel to learn one"
+        f"the kernel {kernel} cannot be fitted within its bounds to values with a standard "
+        f"deviation of {spread:.3g}; "
+        f"multiply it by ConstantKernel({spread**2:.3g}), correct the bounds, or leave out the "
+        "kernel to learn one"
     )
 
 
@@ -293,8 +325,10 @@ def training_data(
         others = [name for name in frame.columns if name not in columns]
         if len(others) != 1:
             raise InvalidModelError(
-                "the column of values must be named unless it is the only one beside the coordinates, but there are "
-                f"{', '.join(map(str, others)) or 'none'}; give {for_interface('value=...', problem='[model] value')}"
+                "the column of values must be named unless it is the only one beside the "
+                "coordinates, but there are "
+                f"{', '.join(map(str, others)) or 'none'}; give "
+                f"{for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
     if domain is not None and not domain.is_plain:
@@ -305,13 +339,15 @@ def training_data(
     values = number_column(frame, value)
     if len(values) < 2:
         raise InvalidModelError(
-            f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more rows"
+            f"a model is fitted to at least 2 rows, but the table has {len(values)}; give it more "
+            "rows"
         )
     finite = np.isfinite(points).all(axis=1) & np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
         raise InvalidMeasurementError(
-            f"a model is fitted to finite numbers, got {points[row].tolist()} with the value {values[row]} in row "
+            f"a model is fitted to finite numbers, got {points[row].tolist()} with the value "
+            f"{values[row]} in row "
             f"{row}; remove or correct that row"
         )
     return points, values

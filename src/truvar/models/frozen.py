@@ -10,12 +10,13 @@
 | Cov(x, x') = k(x, x') - v(x)^T v(x') + u(x) u(x') | `FrozenMember.draw` | (q, q) |
 | u(x) = (1 - 1^T Q k_t(x)) / (1^T Q 1)^(1/2), Q = (K_t + Sigma_t)^-1 | the uncertainty of an estimated mean | (q,) |
 
-A known model has one member; a learned one has a member for each of the sampled hyperparameters, with a weight each.
+A known model has one member; a learned one has a member for each of the sampled hyperparameters,
+with a weight each.
 
-Draws at more than `MAX_PIVOTS` points are exact at that many of them, which are spread over the others. At the others
-the part that the pivots explain is exact, and the rest is drawn independently from point to point: every point has its
-exact mean and variance, and correlations are, if anything, too low. A joint statement about all points that is drawn
-from is therefore cautious.
+Draws at more than `MAX_PIVOTS` points are exact at that many of them, which are spread over the
+others. At the others the part that the pivots explain is exact, and the rest is drawn independently
+from point to point: every point has its exact mean and variance, and correlations are, if anything,
+too low. A joint statement about all points that is drawn from is therefore cautious.
 """
 
 from __future__ import annotations
@@ -32,13 +33,20 @@ from truvar._typing import Array, Index, Mask
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
-MAX_DEVIATION_SDS = 3.0  # observations that are further from what the others predict are contradicted by them
+MAX_DEVIATION_SDS = (
+    3.0  # observations that are further from what the others predict are contradicted by them
+)
 MAX_CONTRADICTED_SHARE = 0.1  # share of the observations that may be contradicted
 MEMBERS_PER_CAUTIOUS = 4  # members of which one is made cautious
-MIN_LOG_DENSITY_GAIN = 2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
+MIN_LOG_DENSITY_GAIN = (
+    2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
+)
 PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
-JITTER_SHARE = 1e-9  # share of the variances: added to those of the pivots, so that rounding leaves them positive
-BLUR_SHARE = 1e-3  # share of its variance by which a value that is conditioned on stays uncertain: neighbours are alike
+# share of the variances: added to those of the pivots, so that rounding leaves them positive
+JITTER_SHARE = 1e-9
+# share of its variance by which a value that is conditioned on stays uncertain: neighbours are
+# alike
+BLUR_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +56,13 @@ class Inflation:
     Attributes:
         sd_factor: Factor on its standard deviations, >= 1.
         lengthscale_factor: Factor on its length-scales, <= 1.
-        n_columns: Number of coordinates; columns behind them are indices of tasks, which have no length-scale.
-        learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a white-noise component to f,
-            with the variance of the learned noise, unless replicates rule it out.
-        exact: Observations that were given as exact, which no others contradict, (t,); None: there are none.
+        n_columns: Number of coordinates; columns behind them are indices of tasks, which have no
+            length-scale.
+        learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a
+            white-noise component to f, with the variance of the learned noise, unless replicates
+            rule it out.
+        exact: Observations that were given as exact, which no others contradict, (t,); None: there
+            are none.
     """
 
     sd_factor: float = 1.0
@@ -66,16 +77,18 @@ class FrozenMember:
     """A Gaussian-process posterior with fixed hyperparameters.
 
     Attributes:
-        covariance: Prior covariance k(points, others), the variance of an unknown constant mean included.
+        covariance: Prior covariance k(points, others), the variance of an unknown constant mean
+            included.
         prior_variance: k(x, x) at points (q, d'), as a function that returns (q,).
         prior_mean: Prior mean at points (q, d'), as a function that returns (q,).
         points: Points of the observations. (t, d')
         lower: Cholesky factor of their covariance, noise included. (t, t)
         whitened: L^-1 (y - prior mean). (t,)
-        whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None otherwise. (t,)
+        whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None
+            otherwise. (t,)
         scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
-        own_variance: Variance of a part of f that is independent from point to point, and of which observations tell
-            nothing.
+        own_variance: Variance of a part of f that is independent from point to point, and of which
+            observations tell nothing.
     """
 
     covariance: Covariance
@@ -99,20 +112,30 @@ class FrozenMember:
         """Return mean and variance at points (q, d'): (q,) each."""
         solved = self.solve(points)
         mean = self.prior_mean(points) + self.whitened @ solved
-        variance = self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
+        variance = (
+            self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
+        )
         return mean, np.maximum(variance, 0.0) + self.own_variance
 
     def cautious(self, inflation: Inflation) -> FrozenMember:
         """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
-        own = 0.0 if inflation.learned_noise is None else self._fine_structure_variance(inflation.learned_noise)
+        own = (
+            0.0
+            if inflation.learned_noise is None
+            else self._fine_structure_variance(inflation.learned_noise)
+        )
         factor = inflation.lengthscale_factor
         rougher = self if factor == 1 else self._scale_lengthscales(factor, inflation.n_columns)
         kept = rougher._without_contradicted(inflation.exact)
-        return replace(kept._scale_sds(inflation.sd_factor), own_variance=inflation.sd_factor**2 * own)
+        return replace(
+            kept._scale_sds(inflation.sd_factor), own_variance=inflation.sd_factor**2 * own
+        )
 
     def _scale_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
         stretch = np.ones(self.points.shape[1])
-        stretch[:n_columns] = 1.0 / factor  # the length-scales of k(a x, a x') are 1/a times those of k
+        stretch[:n_columns] = (
+            1.0 / factor
+        )  # the length-scales of k(a x, a x') are 1/a times those of k
 
         def covariance(points: Array, others: Array) -> Array:
             return self.covariance(points * stretch, others * stretch)
@@ -158,14 +181,19 @@ class FrozenMember:
         if own == 0.0 or not repeated.any():
             return own
         shared = repeated * np.minimum(own, np.sqrt(np.outer(noise, noise)))
-        structured = self._of_observations(self.points, self.lower @ self.lower.T + shared, self._data())
-        return own if structured.log_likelihood >= self.log_likelihood - MIN_LOG_DENSITY_GAIN else 0.0
+        structured = self._of_observations(
+            self.points, self.lower @ self.lower.T + shared, self._data()
+        )
+        return (
+            own if structured.log_likelihood >= self.log_likelihood - MIN_LOG_DENSITY_GAIN else 0.0
+        )
 
     def _without_contradicted(self, exact: Mask | None) -> FrozenMember:
         """Return the posterior without the observations that the others contradict, the worst first.
 
-        Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with Q the inverse of
-        the observations' covariance and r their residuals. Without observation j, Q is smaller by q_j q_j^T / Q_jj.
+        Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with
+        Q the inverse of the observations' covariance and r their residuals. Without observation j,
+        Q is smaller by q_j q_j^T / Q_jj.
 
         Args:
             exact: Observations that stay in any case, (t,); None: there are none.
@@ -195,11 +223,15 @@ class FrozenMember:
 
     def _noise(self) -> Array:
         """Return the noise variances of the observations, (t,)."""
-        return np.asarray(np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0))
+        return np.asarray(
+            np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
+        )
 
     def _data(self) -> Array:
         """Return the residuals of the observations, and ones where the constant mean is estimated, (t, 1 or 2)."""
-        whitened = [self.whitened] if self.whitened_ones is None else [self.whitened, self.whitened_ones]
+        whitened = (
+            [self.whitened] if self.whitened_ones is None else [self.whitened, self.whitened_ones]
+        )
         return np.asarray(self.lower @ np.array(whitened).T)
 
     def _of_observations(self, points: Array, covariance: Array, data: Array) -> FrozenMember:
@@ -244,7 +276,11 @@ class FrozenMember:
         solved_given = self.solve(given)
         constant = self._constant(solved)
         constant_given = self._constant(solved_given)
-        across = self.covariance(given, points) - solved_given.T @ solved + np.outer(constant_given, constant)
+        across = (
+            self.covariance(given, points)
+            - solved_given.T @ solved
+            + np.outer(constant_given, constant)
+        )
         inner = self.covariance(given, given) - solved_given.T @ solved_given
         inner += np.outer(constant_given, constant_given)
         if self.own_variance > 0:
@@ -282,16 +318,20 @@ class FrozenMember:
             draws += own[positions.ravel()]
         return draws
 
-    def _draw_smooth(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
+    def _draw_smooth(
+        self, points: Array, pivots: Index, count: int, rng: np.random.Generator
+    ) -> Array:
         """Return `draw` without the part that is independent from point to point."""
         solved = self.solve(points)
         constant = self._constant(solved)
         mean = self.prior_mean(points) + self.whitened @ solved
-        variance = np.maximum(self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0)
+        variance = np.maximum(
+            self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0
+        )
         floor = JITTER_SHARE * float(self.prior_variance(points[:1])[0])
         sd = np.sqrt(variance)
-        # Every point has random numbers of its own, used or not: if rounding moves a point across the floor on another
-        # processor, the draws at the others stay what they were.
+        # Every point has random numbers of its own, used or not: if rounding moves a point across
+        # the floor on another processor, the draws at the others stay what they were.
         normal = rng.standard_normal((len(points), count))
         uncertain = variance > floor
         chosen = pivots[uncertain[pivots]]
@@ -304,7 +344,9 @@ class FrozenMember:
         among /= scale[chosen, None] * scale  # correlations
         inner = among[:, chosen].copy()
         inner[np.diag_indices_from(inner)] = 1.0 + JITTER_SHARE
-        root = solve_triangular(_cholesky(inner), among, lower=True, check_finite=False)  # (pivots, q)
+        root = solve_triangular(
+            _cholesky(inner), among, lower=True, check_finite=False
+        )  # (pivots, q)
         explained = (root**2).sum(axis=0)
         root /= np.sqrt(np.maximum(explained, 1.0))
         rest = np.sqrt(np.maximum(1.0 - explained, 0.0))
@@ -371,22 +413,30 @@ class FrozenPosterior:
         rng = np.random.default_rng(seed)
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
-        parts = [member.draw(points, pivots, each, rng) for member, each in zip(self.members, counts, strict=True)]
+        parts = [
+            member.draw(points, pivots, each, rng)
+            for member, each in zip(self.members, counts, strict=True)
+        ]
         return np.hstack(parts)
 
     def draw_counts(self, count: int) -> list[int]:
         """Return how many of at least `count` draws are of each member, in proportion to its weight."""
-        return [ceil(count * share - 1e-9) for share in self.shares.tolist()]  # rounding must not add a draw
+        return [
+            ceil(count * share - 1e-9) for share in self.shares.tolist()
+        ]  # rounding must not add a draw
 
     def _pivots(self, points: Array) -> Index:
         """Return positions of points spread over all of them, in the length-scales of the roughest member.
 
-        On a grid many points are equally far from the pivots, and the last bits say which of them is the next one. With
-        length-scales of few digits these bits are the same on every processor.
+        On a grid many points are equally far from the pivots, and the last bits say which of them
+        is the next one. With length-scales of few digits these bits are the same on every
+        processor.
         """
         if len(points) <= MAX_PIVOTS:
             return np.arange(len(points))
-        roughest = min(self.members, key=lambda member: round(float(np.log(member.scales).sum()), 6))
+        roughest = min(
+            self.members, key=lambda member: round(float(np.log(member.scales).sum()), 6)
+        )
         scales = np.array([float(f"{scale:.3g}") for scale in roughest.scales])
         return spread_points(points / scales, MAX_PIVOTS)
 

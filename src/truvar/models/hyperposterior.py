@@ -9,10 +9,11 @@
 | K | s^2 (R(X, X) + C) + noise: R the correlation, C the variance of the constant mean in units of s^2 | (t, t) |
 | p(theta given u) | N(z; 0, K) |dz/du| N(theta; prior) up to a constant | |
 
-A model with the single best theta is overconfident: few data leave the length-scales wide open. So predictions average
-over a sample of theta. The sample is drawn by importance sampling from Student-t proposals that adapt to it (Cappe et
-al. 2004, population Monte Carlo; deterministic mixture weights as of Owen and Zhou 2000), on Sobol points, and reduced
-to equally weighted members by systematic resampling. Everything is a deterministic function of the data and the seed.
+A model with the single best theta is overconfident: few data leave the length-scales wide open. So
+predictions average over a sample of theta. The sample is drawn by importance sampling from
+Student-t proposals that adapt to it (Cappe et al. 2004, population Monte Carlo; deterministic
+mixture weights as of Owen and Zhou 2000), on Sobol points, and reduced to equally weighted members
+by systematic resampling. Everything is a deterministic function of the data and the seed.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
-EXACT_REACH = 8.0  # the same for the noise of values that may be exact, as those that a program computes
-FREEDOM = 5.0  # degrees of freedom of the proposals
-WIDER = 1.2  # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
-MOST_ITERATIONS = 60  # of the search for the mode
-CATEGORY_FACTOR = (
-    2.0  # on the typical length-scale of categories: those that differ are an extent apart, not a fraction
+EXACT_REACH = (
+    8.0  # the same for the noise of values that may be exact, as those that a program computes
 )
+FREEDOM = 5.0  # degrees of freedom of the proposals
+# factor on the first proposal's covariance, for tails that the curvature at the mode does not show
+WIDER = 1.2
+MOST_ITERATIONS = 60  # of the search for the mode
+# on the typical length-scale of categories: those that differ are an extent apart, not a fraction
+CATEGORY_FACTOR = 2.0
 SLOPE_SD = 3.0  # prior standard deviation of a slope of the log noise variance, per extent
 STEP = 1e-3  # of the differences that give the curvature at the mode
 
@@ -76,15 +79,16 @@ class HyperPrior:
     ) -> HyperPrior:
         """Return the priors for a domain of that dimension.
 
-        The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten, Nardi 2024), from 0.3
-        extents in one dimension; the noise is small unless the data say otherwise, so that it does not swallow a sparse
-        signal.
+        The typical length-scale grows with the square root of the dimension (Hvarfner, Hellsten,
+        Nardi 2024), from 0.3 extents in one dimension; the noise is small unless the data say
+        otherwise, so that it does not swallow a sparse signal.
 
         Args:
             dimension: d.
             learn_noise: Whether theta has a component for the noise.
             learn_power: Whether theta has a component for the power.
-            shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a number
+            shortest: Shortest length-scale in extents, such as the spacing of the domain. (d,) or a
+                number
             learn_slopes: Whether theta has components for the slopes of the log noise variance.
             categorical: Positions of the columns of categories.
             may_be_exact: Whether the noise may be as small as that of exact values.
@@ -94,7 +98,9 @@ class HyperPrior:
         sd = np.array([1.0] * dimension + [0.5])
         low = mean - REACH * sd
         with np.errstate(divide="ignore"):
-            low[:dimension] = np.clip(np.log(shortest), low[:dimension], mean[:dimension] - sd[:dimension])
+            low[:dimension] = np.clip(
+                np.log(shortest), low[:dimension], mean[:dimension] - sd[:dimension]
+            )
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
@@ -104,7 +110,9 @@ class HyperPrior:
         for _ in range(dimension * learn_slopes):
             parts.append(_interval(0.0, SLOPE_SD, -REACH * SLOPE_SD, REACH * SLOPE_SD))
         if learn_power:
-            parts.append(_interval(1.0, 0.5, 0.0, 2.0))  # beyond these psi has no inverse everywhere
+            parts.append(
+                _interval(1.0, 0.5, 0.0, 2.0)
+            )  # beyond these psi has no inverse everywhere
         return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def log_density(self, theta: Array) -> float:
@@ -138,14 +146,17 @@ class MarginalLikelihood:
         points: X.
         values: u.
         smoothness: Of the kernel: 0 for RBF, twice nu for Matern (1, 3 or 5).
-        noise: Known noise variances of u, NaN where the noise is learned; None if it is learned everywhere.
+        noise: Known noise variances of u, NaN where the noise is learned; None if it is learned
+            everywhere.
         extra: Variances that single observations have on top, such as those of outliers.
         learn_power: Whether the Yeo-Johnson power is part of theta.
         known_power: The power, if it is not.
-        constant: Variance of the constant mean in units of the signal variance; 0 if the mean is known.
-        learn_noise: Whether theta has a component for the noise; None: if the noise of any observation is learned.
-        learn_slopes: Whether the log of the learned noise variance has a slope in each coordinate; theta has the
-            variance at the mean of the points, and the slopes.
+        constant: Variance of the constant mean in units of the signal variance; 0 if the mean is
+            known.
+        learn_noise: Whether theta has a component for the noise; None: if the noise of any
+            observation is learned.
+        learn_slopes: Whether the log of the learned noise variance has a slope in each coordinate;
+            theta has the variance at the mean of the points, and the slopes.
         relative: Known factors of the learned noise variance. (t,)
         categorical: Positions of the columns of categories.
     """
@@ -180,7 +191,9 @@ class MarginalLikelihood:
         self.learn_noise = bool(self.learned.any()) if learn_noise is None else learn_noise
         self.learn_slopes = learn_slopes
         self.relative = np.ones(len(values)) if relative is None else relative
-        self.centred = self.points - self.points.mean(axis=0) if learn_slopes else np.zeros_like(self.points)
+        self.centred = (
+            self.points - self.points.mean(axis=0) if learn_slopes else np.zeros_like(self.points)
+        )
 
     def subset(self, kept: Index) -> MarginalLikelihood:
         """Return the likelihood of some of the observations."""
@@ -239,7 +252,9 @@ class MarginalLikelihood:
         known = (self.noise + self.extra) * slope
         if not self.learn_noise:
             return np.asarray(known + JITTER)
-        return np.asarray(np.where(self.learned, self._learned_noise(theta) + self.extra, known) + JITTER)
+        return np.asarray(
+            np.where(self.learned, self._learned_noise(theta) + self.extra, known) + JITTER
+        )
 
     def slopes(self, theta: Array) -> Array:
         """Return the slopes of the log noise variance per extent (d,)."""
@@ -266,7 +281,9 @@ class MarginalLikelihood:
         kernels.stationary(self.points, self.points, *form, covariance)
         covariance += variance * self.constant
         covariance.ravel()[:: t + 1] += self.noise_variances(theta)
-        upper, info = dpotrf(covariance.T, clean=1, overwrite_a=1)  # called directly, as it is called very often
+        upper, info = dpotrf(
+            covariance.T, clean=1, overwrite_a=1
+        )  # called directly, as it is called very often
         if info != 0:
             return None
         lower = np.asarray(upper.T)
@@ -323,7 +340,8 @@ class MarginalLikelihood:
     def slope_statistic(self, theta: Array) -> float:
         """Return the score statistic of the hypothesis that the learned noise is the same everywhere.
 
-        It is chi-squared distributed with d degrees of freedom if that is so, the level of the noise being estimated.
+        It is chi-squared distributed with d degrees of freedom if that is so, the level of the
+        noise being estimated.
         """
         found = self.factor(theta)
         if found is None or not self.learned.any():
@@ -333,7 +351,9 @@ class MarginalLikelihood:
         alpha = inverse @ z
         variances = np.where(self.learned, self._learned_noise(theta), 0.0)
         centred = self.points - self.points.mean(axis=0)
-        directions = np.column_stack([np.ones(len(z)), centred]) * variances[:, None]  # of the level, and of each slope
+        directions = (
+            np.column_stack([np.ones(len(z)), centred]) * variances[:, None]
+        )  # of the level, and of each slope
         score = 0.5 * (alpha**2 - np.diag(inverse)) @ directions
         information = 0.5 * directions.T @ inverse**2 @ directions
         across = information[0, 1:] / information[0, 0]
@@ -347,11 +367,15 @@ class MarginalLikelihood:
         size = np.sign(self.values) * np.log1p(np.abs(self.values))  # d log psi' / d lambda
         gradient = -float(alpha @ slope) + float(size.sum())
         known = ~self.learned  # known noise is scaled by psi'^2
-        gradient += float((inner_diagonal * (self.noise_variances(theta) - JITTER) * size)[known].sum())
+        gradient += float(
+            (inner_diagonal * (self.noise_variances(theta) - JITTER) * size)[known].sum()
+        )
         return gradient
 
 
-def squared_distances(points: Array, lengthscales: Array, k: int, categorical: Sequence[int]) -> Array:
+def squared_distances(
+    points: Array, lengthscales: Array, k: int, categorical: Sequence[int]
+) -> Array:
     """Return the squared distances of points (t, d) along column k, in length-scales: (t, t)."""
     column = points[:, k]
     if k in categorical:
@@ -408,7 +432,9 @@ def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Arr
         for start in starts:
             options = {"maxiter": MOST_ITERATIONS}
             inside = np.clip(start, prior.low, prior.high)
-            found = minimize(loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            found = minimize(
+                loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            )
             if found.fun < best_loss:
                 best_loss = found.fun
                 best = np.asarray(found.x)
@@ -444,7 +470,11 @@ def sample_posterior(
         thetas = used[0].draw(seed)
         log_target = _log_posterior(likelihood, prior, thetas)
         for turn in range(rounds):
-            used.append(_Proposal(centre, np.asarray(np.linalg.cholesky(covariance), dtype=float), proposals))
+            used.append(
+                _Proposal(
+                    centre, np.asarray(np.linalg.cholesky(covariance), dtype=float), proposals
+                )
+            )
             fresh = used[-1].draw(seed + turn + 1)
             thetas = np.vstack([thetas, fresh])
             log_target = np.append(log_target, _log_posterior(likelihood, prior, fresh))
@@ -470,7 +500,9 @@ def _curvature(likelihood: LogLikelihood, prior: HyperPrior, mode: Array) -> Arr
     symmetric = 0.5 * (information + information.T)
     scaled = prior.sd[:, None] * symmetric * prior.sd
     values, vectors = np.linalg.eigh(scaled)
-    inverse = (vectors / np.maximum(values, 1.0)) @ vectors.T  # in prior units, the prior itself has information 1
+    inverse = (
+        vectors / np.maximum(values, 1.0)
+    ) @ vectors.T  # in prior units, the prior itself has information 1
     return np.asarray(prior.sd[:, None] * inverse * prior.sd)
 
 
@@ -491,7 +523,9 @@ class _Proposal:
         unit = np.clip(sobol.random(self.count), 1e-9, 1.0 - 1e-9)
         normal = ndtri(unit[:, :k])
         chi_square = chdtri(FREEDOM, unit[:, k])
-        return np.asarray(self.centre + (normal / np.sqrt(chi_square / FREEDOM)[:, None]) @ self.lower.T)
+        return np.asarray(
+            self.centre + (normal / np.sqrt(chi_square / FREEDOM)[:, None]) @ self.lower.T
+        )
 
     def log_density(self, thetas: Array) -> Array:
         """Return the log density at the thetas, up to a constant that all proposals share."""

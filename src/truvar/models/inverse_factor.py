@@ -6,9 +6,10 @@
 | Q = (L L^T)^-1 = L^-T L^-1, its diagonal | `precisions` | (t,) |
 | L^-T b for right-hand sides b | `substituted` | (n_sides, t) |
 
-A row that is appended to L leaves the rows of L^-1 above it as they are, and adds one term to every entry of the other
-two. So one more row costs O(t^2). Rows are computed in blocks of `BLOCK`, the last and incomplete one every time again:
-the result depends on L alone, to the last bit, and not on how often it was asked for while L grew.
+A row that is appended to L leaves the rows of L^-1 above it as they are, and adds one term to every
+entry of the other two. So one more row costs O(t^2). Rows are computed in blocks of `BLOCK`, the
+last and incomplete one every time again: the result depends on L alone, to the last bit, and not on
+how often it was asked for while L grew.
 """
 
 from __future__ import annotations

@@ -23,11 +23,17 @@ from truvar._typing import Array, Index, Mask
 from truvar.exceptions import InvalidModelError
 from truvar.messages import unknown_name
 
-if TYPE_CHECKING:  # scikit-learn takes longer to import than anything else, and a stored named kernel does without it
+# scikit-learn takes longer to import than anything else, and a stored named kernel does without it
+if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 Covariance = Callable[[Array, Array], Array]
-SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}  # nu of each named kernel
+SMOOTHNESS = {
+    "matern12": 0.5,
+    "matern32": 1.5,
+    "matern52": 2.5,
+    "rbf": np.inf,
+}  # nu of each named kernel
 SMALLEST_VARIANCE = 1e-200  # of a prior: products of smaller ones with noise vanish
 LARGEST_VARIANCE = 1e300  # of a prior: larger ones overflow
 SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
@@ -37,8 +43,8 @@ SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still
 class NamedKernel:
     """`ConstantKernel(variance) * RBF(length_scale)`, or with a Matern kernel, without importing scikit-learn.
 
-    A kernel that a problem file names, or that was stored, is of this class until somebody asks for the scikit-learn
-    object: that import takes longer than a whole `truvar ask` otherwise does.
+    A kernel that a problem file names, or that was stored, is of this class until somebody asks for
+    the scikit-learn object: that import takes longer than a whole `truvar ask` otherwise does.
 
     Attributes:
         name: "rbf", "matern12", "matern32" or "matern52".
@@ -115,9 +121,13 @@ def check_named_kernel(
     """
     scales = np.atleast_1d(np.asarray(lengthscales, dtype=float))
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise InvalidModelError(f"length-scales must be positive numbers, got {scales.tolist()}; give numbers > 0")
+        raise InvalidModelError(
+            f"length-scales must be positive numbers, got {scales.tolist()}; give numbers > 0"
+        )
     if not (np.isfinite(variance) and variance > 0):
-        raise InvalidModelError(f"the kernel must have a positive variance, got {variance}; give a number > 0")
+        raise InvalidModelError(
+            f"the kernel must have a positive variance, got {variance}; give a number > 0"
+        )
     check_kernel_name(name)
     return NamedKernel(name, scales, variance, categorical)
 
@@ -136,8 +146,8 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel |
         columns: Names of their columns.
 
     Raises:
-        InvalidModelError: If it is not a kernel, contains noise, has a length-scale that is not positive, or does not
-            fit the columns.
+        InvalidModelError: If it is not a kernel, contains noise, has a length-scale that is not
+            positive, or does not fit the columns.
     """
     if isinstance(kernel, NamedKernel):
         if _fits(kernel.form, points):
@@ -147,28 +157,33 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel |
 
     if not isinstance(kernel, Kernel):
         raise InvalidModelError(
-            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or None (learned), got "
+            f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or "
+            "None (learned), got "
             f"{kernel!r}; give one such as RBF(0.3)"
         )
     if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
         raise InvalidModelError(
-            f"the kernel {kernel} contains a WhiteKernel, which is noise; leave it out and give its level as noise=..."
+            f"the kernel {kernel} contains a WhiteKernel, which is noise; leave it out and give "
+            "its level as noise=..."
         )
     for name, scales in kernel.get_params(deep=True).items():
         if name.endswith("length_scale") and not (np.asarray(scales) > 0).all():
             raise InvalidModelError(
-                f"length-scales must be positive numbers, got {scales} in {kernel}; give numbers > 0"
+                f"length-scales must be positive numbers, got {scales} in {kernel}; give numbers > "
+                "0"
             )
     try:
         value = kernel(points[:2], points[:2])
     except ValueError as error:
         raise InvalidModelError(
-            f"the kernel {kernel} does not fit points with {len(columns)} columns ({', '.join(columns)}): {error}; "
+            f"the kernel {kernel} does not fit points with {len(columns)} columns "
+            f"({', '.join(columns)}): {error}; "
             f"give it one length-scale or {len(columns)}"
         ) from None
     if not np.isfinite(value).all():
         raise InvalidModelError(
-            f"the kernel must be finite on the domain, got {value.tolist()} on its first points from {kernel}; "
+            f"the kernel must be finite on the domain, got {value.tolist()} on its first points "
+            f"from {kernel}; "
             "correct its hyperparameters"
         )
     return kernel
@@ -182,10 +197,13 @@ def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) ->
     """
     variance = float(np.max(kernel.diag(points)))
     if not variance > 0:
-        raise InvalidModelError(f"the kernel {kernel} has no variance on the domain; give it a positive variance")
+        raise InvalidModelError(
+            f"the kernel {kernel} has no variance on the domain; give it a positive variance"
+        )
     if not SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE:
         raise InvalidModelError(
-            f"the prior variance must be from {SMALLEST_VARIANCE:g} to {LARGEST_VARIANCE:g}, got {variance:.3g}; use "
+            f"the prior variance must be from {SMALLEST_VARIANCE:g} to {LARGEST_VARIANCE:g}, got "
+            f"{variance:.3g}; use "
             "other units"
         )
     return float(np.sqrt(variance))
@@ -238,7 +256,9 @@ class Stationary:
 
     def __call__(self, points: Array, others: Array) -> Array:
         """Return k(points, others): (p, q)."""
-        if len(others) < len(points):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
+        if len(others) < len(
+            points
+        ):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
             return self(others, points).T
         out = np.empty((len(points), len(others)))
         points = np.ascontiguousarray(points, dtype=float)
@@ -279,7 +299,9 @@ def indicator_columns(points: Array, categorical: Sequence[int]) -> tuple[Array,
     return np.ascontiguousarray(np.hstack(parts)), np.array(columns)
 
 
-def with_categories(kernel: Kernel | NamedKernel, categorical: tuple[int, ...]) -> Kernel | NamedKernel:
+def with_categories(
+    kernel: Kernel | NamedKernel, categorical: tuple[int, ...]
+) -> Kernel | NamedKernel:
     """Return a kernel with the Hamming distance in some columns.
 
     Args:
@@ -294,7 +316,8 @@ def with_categories(kernel: Kernel | NamedKernel, categorical: tuple[int, ...]) 
     form = stationary_form(kernel)
     if form is None:
         raise InvalidModelError(
-            f"a kernel of categories must be a constant times RBF or Matern with nu 1/2, 3/2 or 5/2, got {kernel}; "
+            "a kernel of categories must be a constant times RBF or Matern with nu 1/2, 3/2 or "
+            f"5/2, got {kernel}; "
             "give such a kernel, or leave it out to learn one"
         )
     name = next(name for name, nu in SMOOTHNESS.items() if twice_nu(nu) == form.smoothness)
@@ -337,7 +360,9 @@ def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covari
 def _fits(form: Stationary, points: Array) -> bool:
     """Return whether a stationary kernel certainly passes `check_kernel`: it is finite on points of this width."""
     scales = form.lengthscales
-    if not (np.isfinite(form.variance) and (scales > 0).all() and len(scales) in (1, points.shape[1])):
+    if not (
+        np.isfinite(form.variance) and (scales > 0).all() and len(scales) in (1, points.shape[1])
+    ):
         return False
     with np.errstate(over="ignore"):
         return bool((np.abs(points[:2] / scales) < SAFE_DISTANCE).all())

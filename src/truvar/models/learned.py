@@ -1,6 +1,7 @@
 """Learning kernel, mean, noise and output transform from the observations: the mode and a sample of what is plausible.
 
-Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior` does the rest.
+Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior`
+does the rest.
 
 | question | answer |
 |---|---|
@@ -27,23 +28,38 @@ from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.outliers import find_outliers, separation
-from truvar.models.relevance_pursuit import LEAST, Fit, find_contradicted, leave_one_out, predictability
+from truvar.models.relevance_pursuit import (
+    LEAST,
+    Fit,
+    find_contradicted,
+    leave_one_out,
+    predictability,
+)
 from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
 
 LEAST_FOR_POWER = 8  # observations below which the power stays 1
 ADVANTAGE = 2.0  # log posterior density by which a power must be better than none
 LARGE = 120  # observations from which the transform stays of the same kind
-# Observations, at most -> members, proposals per round, rounds: many observations leave little to average over.
+# Observations, at most -> members, proposals per round, rounds: many observations leave little to
+# average over.
 EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
 FLAT = 1e-6  # units of the values: observations that differ less count as all alike
 LEAST_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
 SLOPE_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
-SLOPE_GAIN = 2.0  # log posterior density by which slopes must be better than none, and 1 more for each
+SLOPE_GAIN = (
+    2.0  # log posterior density by which slopes must be better than none, and 1 more for each
+)
 ABSURD = 1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
-PREDICTABLE = 0.3  # share of the variance of the others that they explain of each other, unless the field is flat
-PREDICTABLE_ENOUGH = 0.6  # the same, for a value in the direction that the study looks in: a peak must not be missed
-STRETCHED = 0.5  # ratio of the spread of the middle half to the standard deviation, if a few values dominate the latter
-REFERENCE = 2.5  # distance of the threshold from the typical value, at most, in units of the standardised values
+# share of the variance of the others that they explain of each other, unless the field is flat
+PREDICTABLE = 0.3
+PREDICTABLE_ENOUGH = (
+    0.6  # the same, for a value in the direction that the study looks in: a peak must not be missed
+)
+# ratio of the spread of the middle half to the standard deviation, if a few values dominate the
+# latter
+STRETCHED = 0.5
+# distance of the threshold from the typical value, at most, in units of the standardised values
+REFERENCE = 2.5
 
 
 @dataclass(frozen=True)
@@ -57,13 +73,15 @@ class FitData:
         extent: Extent of the domain. (d,)
         spacing: Smallest distance between coordinates of the domain, in extents. (d,)
         mean: Known constant mean; None: learned.
-        references: Values that matter, such as the thresholds. With a mean function, the nearest that each threshold
-            minus that function comes to the typical value.
+        references: Values that matter, such as the thresholds. With a mean function, the nearest
+            that each threshold minus that function comes to the typical value.
         log: Whether the logarithms of the values are modelled.
         learn_power: Whether a power of the values may be modelled.
-        thresholds: The nearest threshold minus the mean function at the points; None without one of them. (t,)
+        thresholds: The nearest threshold minus the mean function at the points; None without one of
+            them. (t,)
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
-        learn_noise: Whether a noise variance is learned even if all are known; None: only if some are not.
+        learn_noise: Whether a noise variance is learned even if all are known; None: only if some
+            are not.
         categorical: Positions of the columns of categories.
     """
 
@@ -107,7 +125,9 @@ class _Standardisation:
     learn_power: bool
 
 
-def fit_ensemble(family: str, data: FitData, previous: EnsembleModel | None, seed: int) -> EnsembleModel:
+def fit_ensemble(
+    family: str, data: FitData, previous: EnsembleModel | None, seed: int
+) -> EnsembleModel:
     """Return the hyperparameters learned from the observations.
 
     Args:
@@ -205,7 +225,9 @@ def _search(
     for option in _standardisations(values[kept], reference, data, previous):
         likelihood, prior = _problem(family, data, values, kept, option)
         mode = find_mode(likelihood, prior, _starts(prior, previous, data, option, len(kept)))
-        density = likelihood.value(mode) + prior.log_density(mode) - len(kept) * np.log(option.scale)
+        density = (
+            likelihood.value(mode) + prior.log_density(mode) - len(kept) * np.log(option.scale)
+        )
         density -= ADVANTAGE * option.learn_power
         found.append((density, option, mode))
     density, option, mode = max(found, key=lambda each: each[0])
@@ -213,11 +235,15 @@ def _search(
     if option.learn_power:
         power = float(mode[-1])
         mode = mode[:-1]
-    fit = Fit(*_problem(family, data, values, kept, option, power), mode, float(np.log(option.scale)))
+    fit = Fit(
+        *_problem(family, data, values, kept, option, power), mode, float(np.log(option.scale))
+    )
     plain = None
     for _, other, theta in found:
         if option.learn_power and not other.learn_power:
-            unchanged = Fit(*_problem(family, data, values, kept, other, 1.0), theta, float(np.log(other.scale)))
+            unchanged = Fit(
+                *_problem(family, data, values, kept, other, 1.0), theta, float(np.log(other.scale))
+            )
             plain = (other, unchanged)
     return _Found(kept, option, fit, float(density), plain)
 
@@ -242,7 +268,8 @@ class _NoiseSlopes:
 def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
     """Return how the noise varies from place to place; None if the observations do not clearly say that it does.
 
-    A power of the values makes the noise depend on the value, so that the values as they are get a chance, too.
+    A power of the values makes the noise depend on the value, so that the values as they are get a
+    chance, too.
     """
     if not data.learns_noise or found.fit.likelihood.learned.sum() < LEAST_FOR_SLOPES:
         return None
@@ -252,7 +279,9 @@ def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
     if found.plain is not None:
         tried.append(_fit_slopes(*found.plain, data))
     convincing = found.density + SLOPE_GAIN + found.fit.likelihood.dimension
-    best = max((each for each in tried if each is not None), key=lambda each: each.density, default=None)
+    best = max(
+        (each for each in tried if each is not None), key=lambda each: each.density, default=None
+    )
     return best if best is not None and best.density >= convincing else None
 
 
@@ -264,14 +293,20 @@ def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlop
             return None
     likelihood = fit.likelihood.with_slopes()
     spacing = 0.5 * data.spacing
-    prior = HyperPrior.default(d, True, False, spacing, learn_slopes=True, may_be_exact=data.direction != 0)
+    prior = HyperPrior.default(
+        d, True, False, spacing, learn_slopes=True, may_be_exact=data.direction != 0
+    )
     mode = find_mode(likelihood, prior, [np.append(fit.theta, np.zeros(d))])
-    density = likelihood.value(mode) + prior.log_density(mode) - len(likelihood.values) * fit.log_scale
+    density = (
+        likelihood.value(mode) + prior.log_density(mode) - len(likelihood.values) * fit.log_scale
+    )
     if option.learn_power:
         density += _power_density(fit.likelihood.known_power) - ADVANTAGE
     slopes = likelihood.slopes(mode)
     fixed = fit.likelihood.with_relative_noise(np.exp(likelihood.centred @ slopes))
-    return _NoiseSlopes(option, replace(fit, likelihood=fixed, theta=mode[: d + 2]), float(density), slopes)
+    return _NoiseSlopes(
+        option, replace(fit, likelihood=fixed, theta=mode[: d + 2]), float(density), slopes
+    )
 
 
 def _power_density(power: float) -> float:
@@ -280,7 +315,9 @@ def _power_density(power: float) -> float:
     return -0.5 * float((power - prior.mean[-1]) / prior.sd[-1]) ** 2
 
 
-def _is_credible(fit: Fit, values: Array, separate: Sequence[int], references: Sequence[float], direction: int) -> bool:
+def _is_credible(
+    fit: Fit, values: Array, separate: Sequence[int], references: Sequence[float], direction: int
+) -> bool:
     """Return whether values that are far from all others are errors, rather than a peak in an otherwise flat field.
 
     Args:
@@ -301,14 +338,21 @@ def _is_credible(fit: Fit, values: Array, separate: Sequence[int], references: S
 
 
 def _contradicted(
-    family: str, data: FitData, values: Array, reference: float | None, found: _Found, previous: EnsembleModel | None
+    family: str,
+    data: FitData,
+    values: Array,
+    reference: float | None,
+    found: _Found,
+    previous: EnsembleModel | None,
 ) -> Index:
     """Return the positions of observations that their close neighbours contradict."""
     fits = [found.fit]
     shift, scale = location_and_scale(values[found.kept], reference, data.mean)
     quartiles = np.quantile(values[found.kept], [0.25, 0.75])
     narrow = float(quartiles[1] - quartiles[0]) / 1.35
-    plain = _Standardisation(shift, narrow if 0 < narrow < STRETCHED * scale else scale, learn_power=False)
+    plain = _Standardisation(
+        shift, narrow if 0 < narrow < STRETCHED * scale else scale, learn_power=False
+    )
     if found.option.learn_power or plain.scale != scale:
         likelihood, prior = _problem(family, data, values, found.kept, plain)
         fits.append(Fit(likelihood, prior, prior.mean, float(np.log(plain.scale))))
@@ -337,10 +381,13 @@ def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
     )
 
 
-def nearest_reference(values: Array, references: Sequence[float], mean: float | None) -> float | None:
+def nearest_reference(
+    values: Array, references: Sequence[float], mean: float | None
+) -> float | None:
     """Return the value that matters which is nearest to the typical one; None without any.
 
-    The others say nothing about the unit of the values: one that is far off would hide what matters at the nearest.
+    The others say nothing about the unit of the values: one that is far off would hide what matters
+    at the nearest.
 
     Args:
         values: The values. (t,)
@@ -355,7 +402,9 @@ def nearest_reference(values: Array, references: Sequence[float], mean: float | 
     return min(references, key=lambda reference: abs(reference - typical))
 
 
-def location_and_scale(values: Array, reference: float | None, mean: float | None) -> tuple[float, float]:
+def location_and_scale(
+    values: Array, reference: float | None, mean: float | None
+) -> tuple[float, float]:
     """Return the typical value, and the unit in which one expects the values to vary."""
     if mean is not None:
         shift = mean
@@ -410,7 +459,12 @@ def prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int)
 
 
 def _problem(
-    family: str, data: FitData, values: Array, kept: Index, option: _Standardisation, power: float | None = None
+    family: str,
+    data: FitData,
+    values: Array,
+    kept: Index,
+    option: _Standardisation,
+    power: float | None = None,
 ) -> tuple[MarginalLikelihood, HyperPrior]:
     """Return likelihood and prior; `power` fixes the power that was found."""
     learn_power = option.learn_power and power is None
@@ -440,7 +494,11 @@ def _problem(
 
 
 def _starts(
-    prior: HyperPrior, previous: EnsembleModel | None, data: FitData, option: _Standardisation, count: int
+    prior: HyperPrior,
+    previous: EnsembleModel | None,
+    data: FitData,
+    option: _Standardisation,
+    count: int,
 ) -> Sequence[Array]:
     """Return where the search for the mode starts: at the prior's mean and at the previous mode."""
     if previous is None:

@@ -17,10 +17,10 @@ What is learned depends on what is given:
 | learned | given | length-scales, one a for all tasks: the unit of the covariance |
 | given | learned | a of every task but the target, whose variance is the kernel's, correlations |
 
-The noise of every task is part of theta unless it is given. The prior of a partial correlation is normal on the scale
-of its inverse hyperbolic tangent. That of a task with the target has the median 0.46, as one offers a proxy because one
-believes that it tells something; the others have the median 0, so that tasks are related through the target unless the
-data say otherwise.
+The noise of every task is part of theta unless it is given. The prior of a partial correlation is
+normal on the scale of its inverse hyperbolic tangent. That of a task with the target has the median
+0.46, as one offers a proxy because one believes that it tells something; the others have the median
+0, so that tasks are related through the target unless the data say otherwise.
 """
 
 from __future__ import annotations
@@ -66,10 +66,15 @@ from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
 TARGET_CORRELATION = 0.5  # mean of artanh of the correlation with the target: a correlation of 0.46
-CORRELATION_SD = 1.0  # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
+# of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
+CORRELATION_SD = 1.0
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
-OPPOSITE = -0.75  # artanh of the correlation from which a second search starts: the sign has two basins
-SMALLEST_SHARE = 1e-24  # of the squared unit of a task: the smallest variance that a search starts from
+OPPOSITE = (
+    -0.75
+)  # artanh of the correlation from which a second search starts: the sign has two basins
+SMALLEST_SHARE = (
+    1e-24  # of the squared unit of a task: the smallest variance that a search starts from
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ class TaskData:
         kernel: Known kernel between the points; None: learned. (t, t)
         kernel_variance: Largest prior variance of the known kernel; 1 if it is learned.
         references: Values of the target that matter, such as the thresholds.
-        thresholds: The nearest threshold minus the mean function at the target's points; None without one of them.
+        thresholds: The nearest threshold minus the mean function at the target's points; None
+            without one of them.
         log: Whether the logarithms of the values are modelled.
         categorical: Positions of the columns of categories.
     """
@@ -177,7 +183,9 @@ def _layout(data: TaskData) -> _Layout:
     d = data.points.shape[1] * learns_kernel
     if data.covariance is not None:
         return _Layout(d, count, 1, 0, data.learn_noise, common=True)
-    return _Layout(d, count, count - (not learns_kernel), count * (count - 1) // 2, data.learn_noise)
+    return _Layout(
+        d, count, count - (not learns_kernel), count * (count - 1) // 2, data.learn_noise
+    )
 
 
 def task_prior(data: TaskData) -> HyperPrior:
@@ -185,7 +193,9 @@ def task_prior(data: TaskData) -> HyperPrior:
     layout = _layout(data)
     parts: list[tuple[Array, Array, Array, Array]] = []
     if layout.dimension:
-        own = HyperPrior.default(layout.dimension, False, False, 0.5 * data.spacing, categorical=data.categorical)
+        own = HyperPrior.default(
+            layout.dimension, False, False, 0.5 * data.spacing, categorical=data.categorical
+        )
         d = layout.dimension
         parts.append((own.mean[:d], own.sd[:d], own.low[:d], own.high[:d]))
     parts.append(_normal(np.zeros(layout.n_scales), SCALE_SD))
@@ -218,10 +228,16 @@ class TaskLikelihood:
         self.noise = data.noise[kept] / scales[self.tasks] ** 2
         self.smoothness = None if data.family is None else twice_nu(SMOOTHNESS[data.family])
         self.unknown_means = np.array([mean is None for mean in data.means])
-        self._known = None if data.kernel is None else data.kernel[np.ix_(kept, kept)] / data.kernel_variance
+        self._known = (
+            None if data.kernel is None else data.kernel[np.ix_(kept, kept)] / data.kernel_variance
+        )
         self._correlation = None
         if data.covariance is not None:
-            self._correlation = data.covariance * scales[0] ** 2 / (data.covariance[0, 0] * np.outer(scales, scales))
+            self._correlation = (
+                data.covariance
+                * scales[0] ** 2
+                / (data.covariance[0, 0] * np.outer(scales, scales))
+            )
         self._indicator = (self.tasks[:, None] == np.arange(data.count)).astype(float)  # (q, T)
         self._same = self.tasks[:, None] == self.tasks
 
@@ -269,7 +285,9 @@ class TaskLikelihood:
             gradient[self.layout.partials] = self._partial_gradient(theta, by_task * np.outer(a, a))
         if self.layout.learn_noise:
             own = np.diag(inner) * np.isnan(self.noise)
-            gradient[self.layout.noise] = 0.5 * np.exp(theta[self.layout.noise]) * (self._indicator.T @ own)
+            gradient[self.layout.noise] = (
+                0.5 * np.exp(theta[self.layout.noise]) * (self._indicator.T @ own)
+            )
         return value, gradient
 
     def constant_means(self, theta: Array) -> Array:
@@ -298,7 +316,9 @@ class TaskLikelihood:
         if self.smoothness is None:
             raise AssertionError("a kernel is known or learned")
         lengthscales = np.exp(theta[: self.layout.dimension])
-        return Stationary(self.smoothness, 1.0, lengthscales, self.categorical)(self.points, self.points)
+        return Stationary(self.smoothness, 1.0, lengthscales, self.categorical)(
+            self.points, self.points
+        )
 
     def _task_correlation(self, theta: Array) -> Array:
         if self._correlation is not None:
@@ -309,7 +329,8 @@ class TaskLikelihood:
         """Write d log p / d log l_k, one column of the points at a time."""
         lengthscales = np.exp(theta[: self.layout.dimension])
         squares = [
-            squared_distances(self.points, lengthscales, k, self.categorical) for k in range(self.layout.dimension)
+            squared_distances(self.points, lengthscales, k, self.categorical)
+            for k in range(self.layout.dimension)
         ]
         total = np.zeros((len(self.points), len(self.points)))
         for square in squares:
@@ -332,7 +353,9 @@ class TaskLikelihood:
                 slope = np.zeros(count)  # of row i of the factor
                 slope[k] = (1.0 - p * p) * float(np.prod(_roots(partials, i, k)))
                 slope[k + 1 : i + 1] = -p * lower[i, k + 1 : i + 1]
-                gradient[position] = float(weights[i] @ (lower @ slope))  # twice half of it: C is symmetric
+                gradient[position] = float(
+                    weights[i] @ (lower @ slope)
+                )  # twice half of it: C is symmetric
                 position += 1
         return gradient
 
@@ -351,7 +374,9 @@ def _roots(partials: Array, i: int, k: int) -> Array:
     return np.asarray(np.sqrt(1.0 - partials[start : start + k] ** 2))
 
 
-def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise: bool = True) -> TaskModel:
+def fit_tasks(
+    data: TaskData, previous: TaskModel | None, seed: int, marginalise: bool = True
+) -> TaskModel:
     """Return the hyperparameters learned from the observations.
 
     Args:
@@ -366,19 +391,27 @@ def fit_tasks(data: TaskData, previous: TaskModel | None, seed: int, marginalise
     likelihood = TaskLikelihood(data, kept, shifts, scales)
     prior = task_prior(data)
     mode = find_mode(likelihood, prior, _starts(data, prior, previous, scales, len(kept)))
-    density = likelihood.value(mode) + prior.log_density(mode) - float(np.log(scales[data.tasks[kept]]).sum())
+    density = (
+        likelihood.value(mode)
+        + prior.log_density(mode)
+        - float(np.log(scales[data.tasks[kept]]).sum())
+    )
     members = np.empty((0, len(mode)))
     target = data.modelled_values[kept][data.tasks[kept] == 0]
     learns_kernel = likelihood.layout.dimension > 0
     is_flat = learns_kernel and np.ptp(target) <= FLAT * scales[0]
     if marginalise:
-        count, proposals, rounds = next(effort for most, effort in EFFORT.items() if len(kept) <= most)
+        count, proposals, rounds = next(
+            effort for most, effort in EFFORT.items() if len(kept) <= most
+        )
         members = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed).thetas
     if is_flat:
         mode = prior.mean
     if learns_kernel and (is_flat or _is_one_sided(data, kept, target)):
         members[::2] = prior_members(prior, len(data.extent), mode, len(members[::2]), seed)
-    return _model(data, likelihood, np.vstack([mode, members]), shifts, scales, outliers, float(density))
+    return _model(
+        data, likelihood, np.vstack([mode, members]), shifts, scales, outliers, float(density)
+    )
 
 
 def unfitted_tasks(data: TaskData) -> TaskModel:
@@ -396,7 +429,9 @@ def task_outliers(data: TaskData) -> tuple[int, ...]:
     for task in np.unique(data.tasks):
         own = np.flatnonzero(data.tasks == task)
         references = data.modelled_references if task == 0 else ()
-        outliers = find_outliers(data.modelled_values[own], references, exact=data.noise[own] == 0.0)
+        outliers = find_outliers(
+            data.modelled_values[own], references, exact=data.noise[own] == 0.0
+        )
         found += [int(own[position]) for position in outliers]
     return tuple(sorted(found))
 
@@ -485,7 +520,9 @@ def _starts(
     deviations = relative * scales
     if layout.dimension and previous.lengthscales is not None:
         warm[: layout.dimension] = np.log(previous.lengthscales[0] / data.extent)
-    warm[layout.scales] = np.log(relative[:1] if layout.common else relative[data.count - layout.n_scales :])
+    warm[layout.scales] = np.log(
+        relative[:1] if layout.common else relative[data.count - layout.n_scales :]
+    )
     if layout.n_partials:
         partials = partial_correlations(covariance / np.outer(deviations, deviations))
         warm[layout.partials] = np.arctanh(np.clip(partials, -1.0 + 1e-6, 1.0 - 1e-6))

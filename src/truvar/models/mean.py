@@ -34,19 +34,20 @@ def is_mean_function(mean: MeanLike | None) -> bool:
 class MeanFunction:
     """The part of the prior mean that depends on the point.
 
-    A column of the table and an array have values at the points of the domain only; a coordinate and a function have
-    them everywhere.
+    A column of the table and an array have values at the points of the domain only; a coordinate
+    and a function have them everywhere.
 
     Args:
         domain: The domain.
-        mean: Name of a column, one value per point of the domain, or a function of points (q, d) that returns (q,).
+        mean: Name of a column, one value per point of the domain, or a function of points (q, d)
+            that returns (q,).
 
     Attributes:
         values: m at the points of the domain. (n,)
 
     Raises:
-        InvalidModelError: If there is no such column, the number of values is not that of the points, or they are for a
-            box, in which any point may be measured.
+        InvalidModelError: If there is no such column, the number of values is not that of the
+            points, or they are for a box, in which any point may be measured.
         InvalidArgumentError: If a value is not a finite number.
     """
 
@@ -60,14 +61,16 @@ class MeanFunction:
             given = self._function(domain.values(domain.points))
         elif domain.continuous and not isinstance(mean, str):
             raise InvalidModelError(
-                "in a box any point may be measured, so its mean must be known everywhere, got an array; give a "
+                "in a box any point may be measured, so its mean must be known everywhere, got an "
+                "array; give a "
                 "function of the points"
             )
         elif isinstance(mean, str):
             given = _column(domain, mean)
         elif check_array(mean, "mean").shape != (len(domain),):
             raise InvalidModelError(
-                f"mean as an array must have one value per point of the domain, shape ({len(domain)},), got shape "
+                "mean as an array must have one value per point of the domain, shape "
+                f"({len(domain)},), got shape "
                 f"{np.shape(given)}; give as many values as there are points"
             )
         self.values = check_finite_array(given, "mean", count=len(domain))
@@ -76,13 +79,16 @@ class MeanFunction:
         """Return m at points (q, d): (q,).
 
         Raises:
-            PointNotInDomainError: If m is known on the domain only and a point is not one of its points.
+            PointNotInDomainError: If m is known on the domain only and a point is not one of its
+                points.
         """
         if points is self._domain.points:
             return self.values
         if self._function is None:
             return self.values[self._rows(points)]
-        return check_finite_array(self._function(self._domain.values(points)), "mean", count=len(points))
+        return check_finite_array(
+            self._function(self._domain.values(points)), "mean", count=len(points)
+        )
 
     def _rows(self, points: Array) -> Index:
         """Return the row of the domain of each point."""
@@ -95,7 +101,9 @@ class MeanFunction:
         nearest = self._domain.nearest(x)
         if (np.abs(self._domain.points[nearest] - x) <= SAME_POINT * self._domain.extent).all():
             return nearest
-        remedy = for_interface("give mean=... as a function of the points", problem="leave out [model] mean")
+        remedy = for_interface(
+            "give mean=... as a function of the points", problem="leave out [model] mean"
+        )
         raise PointNotInDomainError(
             f"the mean is {self._source} with values at the points of the domain only, got "
             f"{format_point(self._domain.named(x))}; give a point of the domain, the nearest is "
@@ -117,7 +125,9 @@ def _column(domain: Domain, name: str) -> Array:
     try:
         return domain.column(name)
     except InvalidDomainError as error:
-        raise InvalidModelError(f"mean must be a number or a column of numbers, got {name!r}: {error}") from None
+        raise InvalidModelError(
+            f"mean must be a number or a column of numbers, got {name!r}: {error}"
+        ) from None
 
 
 def _as_function(domain: Domain, mean: Any) -> Callable[[Array], Any] | None:

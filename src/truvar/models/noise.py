@@ -8,8 +8,8 @@
 | S | covariance of the values with unknown noise, given those whose noise is known | (u, u) |
 | S = U diag(lambda) U^T | computed once; then log p(r given theta) costs O(u) for every theta | |
 
-The mode of p(theta given r) is found by a search on ever finer grids. An unknown constant mean is replaced by its
-generalised least-squares estimate, which depends on theta.
+The mode of p(theta given r) is found by a search on ever finer grids. An unknown constant mean is
+replaced by its generalised least-squares estimate, which depends on theta.
 """
 
 from __future__ import annotations
@@ -91,18 +91,29 @@ class NoiseLikelihood:
     """
 
     def __init__(
-        self, covariance: Array, residuals: Array, known: Array, prior_variance: float, estimate_mean: bool
+        self,
+        covariance: Array,
+        residuals: Array,
+        known: Array,
+        prior_variance: float,
+        estimate_mean: bool,
     ) -> None:
         self._prior_variance = prior_variance
         self._estimate_mean = estimate_mean
         unknown = np.isnan(known)
-        columns = np.column_stack([residuals, np.ones(len(residuals))])  # r and 1, which the constant multiplies
+        columns = np.column_stack(
+            [residuals, np.ones(len(residuals))]
+        )  # r and 1, which the constant multiplies
         rest = columns[unknown]
         within = covariance[np.ix_(unknown, unknown)]
-        self._products = np.zeros((2, 2))  # r^T Q r, r^T Q 1, 1^T Q 1 of the values whose noise is known
+        self._products = np.zeros(
+            (2, 2)
+        )  # r^T Q r, r^T Q 1, 1^T Q 1 of the values whose noise is known
         if not unknown.all():
             across = covariance[np.ix_(~unknown, unknown)]
-            given = covariance[np.ix_(~unknown, ~unknown)] + np.diag(known[~unknown] + JITTER * prior_variance)
+            given = covariance[np.ix_(~unknown, ~unknown)] + np.diag(
+                known[~unknown] + JITTER * prior_variance
+            )
             factor = cho_factor(given, lower=True)
             weighted = cho_solve(factor, columns[~unknown])
             self._products = columns[~unknown].T @ weighted

@@ -24,7 +24,8 @@ class Observations(Sequence[Observation]):
     """An immutable sequence of measurements with their values, in the order they were told.
 
     Args:
-        dimension: d', the number of coordinates of a point; with tasks, the task's index is the last one.
+        dimension: d', the number of coordinates of a point; with tasks, the task's index is the
+            last one.
         pairs: The measurements with their values.
     """
 
@@ -57,7 +58,9 @@ class Observations(Sequence[Observation]):
     @cached_property
     def points(self) -> Array:
         """Coordinates, (t, d')."""
-        return np.array([action.point for action, _ in self._pairs]).reshape(len(self._pairs), self.dimension)
+        return np.array([action.point for action, _ in self._pairs]).reshape(
+            len(self._pairs), self.dimension
+        )
 
     @cached_property
     def values(self) -> Array:

@@ -1,9 +1,10 @@
 """Detection of gross errors among measured values: a typing error, a failed instrument.
 
-The rule looks at the values alone and is deliberately blunt, since a high value that stands alone may be exactly what a
-study looks for. A group of at most a tenth of the values counts as gross errors if it is separated from all others by
-many times their range, and the others are spread over that range rather than piled up with a few exceptions or a
-heavy tail. A value that was given as exact is no error.
+The rule looks at the values alone and is deliberately blunt, since a high value that stands alone
+may be exactly what a study looks for. A group of at most a tenth of the values counts as gross
+errors if it is separated from all others by many times their range, and the others are spread over
+that range rather than piled up with a few exceptions or a heavy tail. A value that was given as
+exact is no error.
 """
 
 from __future__ import annotations
@@ -17,21 +18,29 @@ from truvar._typing import Array, Mask
 LEAST = 6  # values below which nothing is called an outlier
 SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
 SPREAD = 0.12  # least interquartile range of the other values, as a share of their range
-CLOSE = 0.05  # root mean square distance of the coordinates, in extents, of two measurements that confirm each other
-LIGHT_TAIL = 0.3  # and as a share of the range from their lowest to their highest tenth; a normal distribution has 0.53
+# root mean square distance of the coordinates, in extents, of two measurements that confirm each
+# other
+CLOSE = 0.05
+# and as a share of the range from their lowest to their highest tenth; a normal distribution has
+# 0.53
+LIGHT_TAIL = 0.3
 
 
 def find_outliers(
-    values: Array, references: Sequence[float] = (), points: Array | None = None, exact: Mask | None = None
+    values: Array,
+    references: Sequence[float] = (),
+    points: Array | None = None,
+    exact: Mask | None = None,
 ) -> tuple[int, ...]:
     """Return the positions of values that are gross errors.
 
     Args:
         values: Measured values, in order. (t,)
         references: Values that count as plausible, such as the thresholds of a level set.
-        points: Where they were measured, in extents of the domain: values that are alike and close to each other
-            confirm each other. (t, d)
-        exact: Values that are known to be right, and plausible like the references; None: there are none. (t,)
+        points: Where they were measured, in extents of the domain: values that are alike and close
+            to each other confirm each other. (t, d)
+        exact: Values that are known to be right, and plausible like the references; None: there are
+            none. (t,)
     """
     plausible = np.array(references, dtype=float)
     if exact is not None:
@@ -82,4 +91,6 @@ def _is_separate(inside: Array, nearest: float, plausible: Array) -> bool:
         return False
     tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])
     spread = three_quarters - quarter
-    return bool(spread > SPREAD * (inside[-1] - inside[0]) and spread > LIGHT_TAIL * (nine_tenths - tenth))
+    return bool(
+        spread > SPREAD * (inside[-1] - inside[0]) and spread > LIGHT_TAIL * (nine_tenths - tenth)
+    )

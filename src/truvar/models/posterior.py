@@ -10,9 +10,9 @@
 | y_1..y_t | `values` | (t,) |
 | L^-1, Q = (K_t + Sigma_t)^-1 = L^-T L^-1 | `_inverse` | (t, t) |
 
-The first `n_observed` rows have an observed value; the rows behind them are *pending*. Pending rows reduce
-`pending_variance` and `covariance`, on which choices are based, but neither `mean` nor `variance`, on which statements
-about f are based.
+The first `n_observed` rows have an observed value; the rows behind them are *pending*. Pending rows
+reduce `pending_variance` and `covariance`, on which choices are based, but neither `mean` nor
+`variance`, on which statements about f are based.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ from truvar.models.kernels import Coregionalized, covariance_function, prior_sca
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-EXACT = 1e-14  # share of the prior variance: a measurement with a smaller predictive variance gives no information
+# share of the prior variance: a measurement with a smaller predictive variance gives no information
+EXACT = 1e-14
 ROUNDING = 1e-12  # share of a precision below which the rest of a subtraction is rounding
-CONTRADICTION = 1e-4  # prior standard deviations: largest difference between a value and one that is known exactly
+# prior standard deviations: largest difference between a value and one that is known exactly
+CONTRADICTION = 1e-4
 
 
 class Posterior:
@@ -49,17 +51,20 @@ class Posterior:
     Args:
         kernel: Kernel of the prior.
         sites: Coordinates at which the posterior is kept up to date. (m, d')
-        mean: Constant prior mean; None: estimated by generalised least squares after every observation.
-        offset: The part of the prior mean that depends on the point, added to the constant: a function of points
-            (q, d') that returns (q,); None: there is none.
-        n_targets: How many of the first sites are targets, the points that M, H and L are about; None: all.
+        mean: Constant prior mean; None: estimated by generalised least squares after every
+            observation.
+        offset: The part of the prior mean that depends on the point, added to the constant: a
+            function of points (q, d') that returns (q,); None: there is none.
+        n_targets: How many of the first sites are targets, the points that M, H and L are about;
+            None: all.
         factor: Function of (kernel, sites, number of targets) that creates the factor.
 
     Attributes:
         scale: Largest prior standard deviation over the targets.
         n_observed: Number of rows with an observed value.
         n_rows: Number of rows, pending ones included.
-        row_ids: One number per row that is never used again, so that others can tell whether a row is still the same.
+        row_ids: One number per row that is never used again, so that others can tell whether a row
+            is still the same.
         variance: sigma_t^2 at every site, given the observations. (m,)
         pending_variance: The variance given the observations and the pending actions. (m,)
     """
@@ -93,17 +98,21 @@ class Posterior:
         self._noise = np.empty(16)
         self._cholesky = np.zeros((16, 16))
         self.factor = factor(kernel, sites, self.n_targets)
-        # L^-1 (y - offset) and L^-1 1, and their products with V: they give the mean for any constant prior mean.
+        # L^-1 (y - offset) and L^-1 1, and their products with V: they give the mean for any
+        # constant prior mean.
         self._offset = 0.0 if mean is None else mean
         self._whitened = np.zeros(16)
         self._ones = np.zeros(16)
         self._values = np.zeros(16)
-        self._inverse = InverseFactor(2)  # computed when it is first needed; observed rows of L never change
+        self._inverse = InverseFactor(
+            2
+        )  # computed when it is first needed; observed rows of L never change
         self._mean_update = np.zeros(m)
         self._ones_update = np.zeros(m)
         self._mean: Array | None = None  # cached until the next observation
 
-    # -- moments -------------------------------------------------------------------------------------------------------
+    # -- moments
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def prior_mean(self) -> float:
@@ -170,7 +179,9 @@ class Posterior:
         if candidates.sites is not None:
             return self.pending_variance[candidates.sites]
         v = self._solve(candidates.points, self.n_rows)
-        return np.asarray(np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0))
+        return np.asarray(
+            np.maximum(self.kernel.diag(candidates.points) - (v * v).sum(axis=0), 0.0)
+        )
 
     def observed_covariance(self, point: Array) -> tuple[Array, float]:
         """Return Cov(x, point) at every site x (m,), and the variance at the point (d',), given the observations."""
@@ -186,17 +197,20 @@ class Posterior:
     def leave_one_out(self) -> tuple[Array, Array]:
         """Return mean and variance of every observed value as the other observations predict it: (t,) and (t,).
 
-        The variances include the noise of the value. A constant mean that is estimated is estimated again without the
-        value, and its uncertainty is included (universal kriging). With the model as it is, the leave-one-out residual
-        of a value is therefore normal with exactly this variance; it is independent of the other values.
+        The variances include the noise of the value. A constant mean that is estimated is estimated
+        again without the value, and its uncertainty is included (universal kriging). With the model
+        as it is, the leave-one-out residual of a value is therefore normal with exactly this
+        variance; it is independent of the other values.
 
         With r = y - mean, Q = (K_t + Sigma_t)^-1 and, for an estimated constant,
-        P = Q - Q 1 1^T Q / (1^T Q 1) (otherwise P = Q), the residual is (P r)_i / P_ii and its variance 1 / P_ii
-        (Dubrule, 1983). The rows of L^-1 are kept, so that the cost after one more observation is O(t^2).
+        P = Q - Q 1 1^T Q / (1^T Q 1) (otherwise P = Q), the residual is (P r)_i / P_ii and its
+        variance 1 / P_ii (Dubrule, 1983). The rows of L^-1 are kept, so that the cost after one
+        more observation is O(t^2).
 
-        A row that the rows before it determine counts as measured with the smallest variance that is an information,
-        `EXACT` of the prior's, and as equal to what they predict, which `observe` has checked. Where nothing is left to
-        estimate the constant from, the mean is NaN and the variance infinite.
+        A row that the rows before it determine counts as measured with the smallest variance that
+        is an information, `EXACT` of the prior's, and as equal to what they predict, which
+        `observe` has checked. Where nothing is left to estimate the constant from, the mean is NaN
+        and the variance infinite.
         """
         t = self.n_observed
         with_constant, (of_values, of_ones) = self._invert()  # Q_ii, Q y, Q 1
@@ -215,8 +229,9 @@ class Posterior:
     def misfit(self) -> tuple[float, int]:
         """Return r^T (K_t + Sigma_t)^-1 r and its degrees of freedom.
 
-        If the model is right, it is chi-squared distributed with so many degrees of freedom, also where the points were
-        chosen by the values before them. Rows that others determine do not count; an estimated constant takes one off.
+        If the model is right, it is chi-squared distributed with so many degrees of freedom, also
+        where the points were chosen by the values before them. Rows that others determine do not
+        count; an estimated constant takes one off.
         """
         t = self.n_observed
         residuals = self._whitened[:t] - self._shift * self._ones[:t]
@@ -271,7 +286,8 @@ class Posterior:
         """L^-1 k_t(x) for every site x: (n_rows, m). The first `n_observed` rows never change."""
         return self.factor.v
 
-    # -- changes -------------------------------------------------------------------------------------------------------
+    # -- changes
+    # ----------------------------------------------------------------------------------------------
 
     def add(self, point: Array, noise: float, site: int | None = None) -> None:
         """Append a pending action: a measurement whose value is not yet known.
@@ -338,7 +354,8 @@ class Posterior:
         del self.row_ids[self.n_observed :]
         self.pending_variance = self.variance.copy()
 
-    # -- internals -----------------------------------------------------------------------------------------------------
+    # -- internals
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def _shift(self) -> float:
@@ -368,7 +385,9 @@ class Posterior:
         else:
             solved = np.zeros_like(across)
             lower = self._cholesky[np.ix_(informative, informative)]
-            solved[informative] = solve_triangular(lower, across[informative], lower=True, check_finite=False)
+            solved[informative] = solve_triangular(
+                lower, across[informative], lower=True, check_finite=False
+            )
         self._solved = points, key, solved
         return solved
 
@@ -379,8 +398,11 @@ class Posterior:
         rows = self._cholesky[done:t, :t].copy()
         here = np.arange(t - done)
         diagonal = rows[here, here + done]
-        # Rows without information get the smallest variance that is an information, instead of an infinite one.
-        rows[here, here + done] = np.where(np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal)
+        # Rows without information get the smallest variance that is an information, instead of an
+        # infinite one.
+        rows[here, here + done] = np.where(
+            np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal
+        )
         return self._inverse.update(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
 
     def _check_consistent(self, row: int, y: float, innovation: float) -> None:
@@ -395,12 +417,14 @@ class Posterior:
         noise = for_interface("noise=...", cli="--noise VARIANCE", http="noise")
         if (self._points[:row] == self._points[row]).all(axis=1).any():
             raise InvalidMeasurementError(
-                f"with noise 0 the value here is already known to be {known}, got {y:.10g}; if measurements of one "
+                f"with noise 0 the value here is already known to be {known}, got {y:.10g}; if "
+                "measurements of one "
                 f"point can differ, give the noise variance ({noise})"
             )
         rougher = for_interface("Matern with nu=2.5", problem='[model] kernel = "matern52"')
         raise InvalidMeasurementError(
-            f"with noise 0 and so smooth a kernel the value here must be {known}, got {y:.10g}; give the noise "
+            f"with noise 0 and so smooth a kernel the value here must be {known}, got {y:.10g}; "
+            "give the noise "
             f"variance ({noise}) or a rougher kernel, such as {rougher}"
         )
 

@@ -25,18 +25,20 @@ class Learned:
 
     Attributes:
         kernel: "rbf", "matern12", "matern32" or "matern52".
-        every: Number of new values after which the hyperparameters are fitted again; None: about a tenth of the values
-            so far, or 3 without `marginalise`.
-        least: Number of values before which a study is not called finished, however certain a fit to fewer may seem.
+        every: Number of new values after which the hyperparameters are fitted again; None: about a
+            tenth of the values so far, or 3 without `marginalise`.
+        least: Number of values before which a study is not called finished, however certain a fit
+            to fewer may seem.
         noise: Whether to learn the noise variance too. It is always learned where none is given.
-        restarts: Number of starting points of the search for the best hyperparameters, without `marginalise`.
-        marginalise: Whether predictions are averaged over the plausible hyperparameters. Otherwise they use the most
-            probable ones as if these were known, as release 0.1.0 and the paper's experiments do; such a study has no
-            initial design and no transform of the values.
-        transform: How values are transformed before they are modelled: "auto" for a power if the values call for one,
-            "log" for their logarithms, "none".
-        initial: Number of measurements spread over the domain before the model is used; None: 4 + d / 2, at most 10
-            and a fifth of the points. Measurements that were told before count.
+        restarts: Number of starting points of the search for the best hyperparameters, without
+            `marginalise`.
+        marginalise: Whether predictions are averaged over the plausible hyperparameters. Otherwise
+            they use the most probable ones as if these were known, as release 0.1.0 and the paper's
+            experiments do; such a study has no initial design and no transform of the values.
+        transform: How values are transformed before they are modelled: "auto" for a power if the
+            values call for one, "log" for their logarithms, "none".
+        initial: Number of measurements spread over the domain before the model is used; None: 4 + d
+            / 2, at most 10 and a fifth of the points. Measurements that were told before count.
     """
 
     kernel: str = "matern52"
@@ -60,12 +62,14 @@ class Learned:
             raise InvalidModelError(unknown_name("transform", self.transform, TRANSFORMS))
         if not self.marginalise and self.transform == "log":
             raise InvalidModelError(
-                'transform="log" needs a model that is averaged over its hyperparameters, got marginalise=False; leave '
+                'transform="log" needs a model that is averaged over its hyperparameters, got '
+                "marginalise=False; leave "
                 "out one of them"
             )
         if not self.marginalise and self.initial is not None:
             raise InvalidModelError(
-                f"without marginalise there is no initial design, got initial={self.initial}; leave out one of them"
+                f"without marginalise there is no initial design, got initial={self.initial}; "
+                "leave out one of them"
             )
 
     def n_initial(self, d: int, n: int) -> int:
@@ -98,10 +102,11 @@ class Prior:
     """The model as the caller describes it.
 
     Attributes:
-        kernel: A scikit-learn kernel; or the family to learn: `Learned`, its name, or None for the default family.
-        mean: Prior mean. A number is a constant; None: a constant that is estimated from the observations. The name of
-            a column, an array over the domain or a function of the points is a mean function; a constant is learned on
-            top of it if the kernel is learned.
+        kernel: A scikit-learn kernel; or the family to learn: `Learned`, its name, or None for the
+            default family.
+        mean: Prior mean. A number is a constant; None: a constant that is estimated from the
+            observations. The name of a column, an array over the domain or a function of the points
+            is a mean function; a constant is learned on top of it if the kernel is learned.
         noise: Noise variance of a measurement; None: learned from the observations.
         tasks: Correlated quantities that may be measured instead of the target.
     """
@@ -136,12 +141,15 @@ def family_to_learn(prior: Prior) -> Learned | None:
     covariance = None if tasks is None else tasks.covariance
     if covariance is not None and not covariance[0][0] > 0:
         raise InvalidModelError(
-            f"the target needs a variance > 0 in the covariance between the tasks, got {covariance[0][0]!r}; give a "
+            "the target needs a variance > 0 in the covariance between the tasks, got "
+            f"{covariance[0][0]!r}; give a "
             "positive one, such as 1"
         )
     given = prior.noise
     if given is None and tasks is not None:
         given = tasks.noise
     if kernel.noise and given is not None:
-        raise InvalidModelError(f"noise is to be learned, but it is also given ({given!r}); leave out one of them")
+        raise InvalidModelError(
+            f"noise is to be learned, but it is also given ({given!r}); leave out one of them"
+        )
     return replace(kernel, noise=given is None)

@@ -8,20 +8,23 @@
 | Z_i | D_i in predicted standard deviations (`Verdict.z_score`) | |
 | c_i | D_i in standard deviations of a function that may have a sharp peak at x_i (`Verdict.contradiction`) | |
 
-Observations are left out one after the other, each time the one whose absence makes the others most probable, or two
-that hide each other; at most a tenth of them. The likelihood alone would call every isolated peak an error, since a
-flat field without it is very probable. What separates the two is whether close neighbours have a say. An observation
-is left out only if all of this holds, with the numbers of one of the `RULES`:
+Observations are left out one after the other, each time the one whose absence makes the others most
+probable, or two that hide each other; at most a tenth of them. The likelihood alone would call
+every isolated peak an error, since a flat field without it is very probable. What separates the two
+is whether close neighbours have a say. An observation is left out only if all of this holds, with
+the numbers of one of the `RULES`:
 
 - the gain is large, and larger by `MARGIN` than that of leaving out the nearest opponent instead;
-- |Z_i| is many times the largest leave-one-out z-score of the others, so that these agree with each other, and they
-  explain at least `PREDICTABLE` of each other's variance;
-- it is enclosed: it lies between opponents, observations with values that differ from its own by more than D_i / 2,
-  which are close, and closer than any observation with a similar value. Beyond a sharp front or at the border of the
-  domain there is a side without opponents; and a second measurement that confirms it is closer;
+- |Z_i| is many times the largest leave-one-out z-score of the others, so that these agree with each
+  other, and they explain at least `PREDICTABLE` of each other's variance;
+- it is enclosed: it lies between opponents, observations with values that differ from its own by
+  more than D_i / 2, which are close, and closer than any observation with a similar value. Beyond a
+  sharp front or at the border of the domain there is a side without opponents; and a second
+  measurement that confirms it is closer;
 - it was not given as exact;
-- c_i is large: c_i supposes a function that varies by D_i within a length-scale that is shorter by the factor
-  max(2, sqrt(2 D_i / s)), s being the signal standard deviation without i, so that a sparse peak stays one.
+- c_i is large: c_i supposes a function that varies by D_i within a length-scale that is shorter by
+  the factor max(2, sqrt(2 D_i / s)), s being the signal standard deviation without i, so that a
+  sparse peak stays one.
 """
 
 from __future__ import annotations
@@ -43,13 +46,20 @@ MARGIN = 4.0  # log posterior density, by which leaving out the opponent must be
 TYPICAL_LARGEST = 2.0  # z-score that the largest one of the others counts with at least
 PREDICTABLE = 0.5  # share of the variance of the others that they explain of each other
 TOGETHER = 2  # errors that may hide each other
-ENCLOSED = 1e-3  # length-scales that a point may lie outside the convex hull of others and still count as inside
+# length-scales that a point may lie outside the convex hull of others and still count as inside
+ENCLOSED = 1e-3
 SHARPER = 2.0  # factor by which a length-scale may be shorter at a peak, at least
-SHORTEST = 2.0  # prior standard deviations of the log length-scale below its mean that a peak may be narrow
-SUSPICIOUS = 4.0  # leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
+# prior standard deviations of the log length-scale below its mean that a peak may be narrow
+SHORTEST = 2.0
+SUSPICIOUS = (
+    4.0  # leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
+)
 MASKED = 0.5  # the same in units of sqrt(t)
-FEW = 60  # observations up to which an error may distort the hyperparameters, so that others are tried too
-HIDDEN = 0.25  # share of the variance that even a smooth function keeps at a point: it is isolated then
+# observations up to which an error may distort the hyperparameters, so that others are tried too
+FEW = 60
+HIDDEN = (
+    0.25  # share of the variance that even a smooth function keeps at a point: it is isolated then
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,8 @@ class Verdict:
         largest: Largest leave-one-out |z-score| of the others.
         predictable: Share of the variance of the others that they explain of each other.
         contradiction: c_i.
-        enclosure: Length-scales within which opponents enclose it, one of those of the rules; infinite if none.
+        enclosure: Length-scales within which opponents enclose it, one of those of the rules;
+            infinite if none.
         opponent: Position of the nearest opponent.
     """
 
@@ -152,10 +163,10 @@ def find_contradicted(fits: Sequence[Fit], others: Sequence[Array] = ()) -> tupl
     """Return the positions of observations that their close neighbours contradict.
 
     Args:
-        fits: The fit to all observations, then others that may suit better without the wrong ones, such as in units
-            that these do not stretch; all with known powers.
-        others: Further hyperparameters to look for suspects with, in the units of the first fit, such as those before
-            the last observations.
+        fits: The fit to all observations, then others that may suit better without the wrong ones,
+            such as in units that these do not stretch; all with known powers.
+        others: Further hyperparameters to look for suspects with, in the units of the first fit,
+            such as those before the last observations.
     """
     best = fits[0]
     t = len(best.likelihood.values)
@@ -188,7 +199,9 @@ def _next_errors(fits: Sequence[Fit], kept: Index, thetas: Sequence[Array], most
     tried: list[int] = []
     while len(tried) < most:
         suspects = _suspects(fits[0].likelihood, rest, thetas, fits[0].prior)
-        verdicts = [verdict for i in suspects if (verdict := _judge(fits, rest, i, density)).is_suspicious]
+        verdicts = [
+            verdict for i in suspects if (verdict := _judge(fits, rest, i, density)).is_suspicious
+        ]
         if not verdicts:
             return []
         worst = max(verdicts, key=lambda each: each.gain)
@@ -244,7 +257,9 @@ def leave_one_out(likelihood: MarginalLikelihood, theta: Array) -> tuple[Array, 
     return (inverse @ z) * variances, np.sqrt(variances)
 
 
-def _suspects(likelihood: MarginalLikelihood, kept: Index, thetas: Sequence[Array], prior: HyperPrior) -> list[int]:
+def _suspects(
+    likelihood: MarginalLikelihood, kept: Index, thetas: Sequence[Array], prior: HyperPrior
+) -> list[int]:
     """Return the positions with the largest z-scores that are not isolated, values given as exact left out."""
     within = likelihood.subset(kept)
     exact = ~within.learned & (within.noise == 0.0)
@@ -263,7 +278,9 @@ def _suspects(likelihood: MarginalLikelihood, kept: Index, thetas: Sequence[Arra
     return sorted(found)
 
 
-def _share_left(likelihood: MarginalLikelihood, i: int, lengthscales: Array, noise: float) -> tuple[float, Array]:
+def _share_left(
+    likelihood: MarginalLikelihood, i: int, lengthscales: Array, noise: float
+) -> tuple[float, Array]:
     """Return the share of the variance of f(x_i) that all other observations leave, and their weights (t,).
 
     Args:
@@ -307,7 +324,9 @@ def _judge(fits: Sequence[Fit], kept: Index, i: int, density: float) -> Verdict:
     typical = np.exp(fit.prior.mean[: likelihood.dimension])
     lengthscales = np.minimum(likelihood.lengthscales(fit.theta), typical)
     height = max(signal, deviation**2)
-    share, weights = _share_left(likelihood, i, _peak_width(fit.prior, lengthscales, height / signal), noise / height)
+    share, weights = _share_left(
+        likelihood, i, _peak_width(fit.prior, lengthscales, height / signal), noise / height
+    )
     confirmed = float(weights @ np.where(np.arange(len(z)) == i, 0.0, deviations))
     enclosure, opponent = _neighbourhood(likelihood.points / lengthscales, z, i, abs(deviation))
     return Verdict(
@@ -318,7 +337,9 @@ def _judge(fits: Sequence[Fit], kept: Index, i: int, density: float) -> Verdict:
         z_score=deviation / float(np.sqrt(variances[i] + noise)),
         largest=float(np.max(np.abs(errors) / sds)),
         predictable=predictability(errors, z[without]),
-        contradiction=np.sign(deviation) * (deviation - confirmed) / float(np.sqrt(height * share + noise)),
+        contradiction=np.sign(deviation)
+        * (deviation - confirmed)
+        / float(np.sqrt(height * share + noise)),
         enclosure=enclosure,
         opponent=opponent,
     )
@@ -335,7 +356,9 @@ def _peak_width(prior: HyperPrior, lengthscales: Array, height: float) -> Array:
     d = len(lengthscales)
     shortest = np.exp(prior.mean[:d] - SHORTEST * prior.sd[:d])
     sharper = max(SHARPER, np.sqrt(2.0 * np.sqrt(height)))
-    return np.asarray(np.minimum(lengthscales / SHARPER, np.maximum(lengthscales / sharper, shortest)))
+    return np.asarray(
+        np.minimum(lengthscales / SHARPER, np.maximum(lengthscales / sharper, shortest))
+    )
 
 
 def _neighbourhood(points: Array, z: Array, i: int, deviation: float) -> tuple[float, int]:

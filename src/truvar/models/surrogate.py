@@ -1,8 +1,9 @@
 """The surrogate model of a study: a Gaussian process with its hyperparameters, observations and pending measurements.
 
-A `Surrogate` takes actions and observed values and answers with a posterior over the domain. It knows nothing of
-goals, policies, epochs or costs. Callers change it through five methods (`observe`, `set_pending`, `add_pending`,
-`adopt`, `rollback`) and read it through `posterior`, `engine`, `predict` and `predict_measurement`.
+A `Surrogate` takes actions and observed values and answers with a posterior over the domain. It
+knows nothing of goals, policies, epochs or costs. Callers change it through five methods
+(`observe`, `set_pending`, `add_pending`, `adopt`, `rollback`) and read it through `posterior`,
+`engine`, `predict` and `predict_measurement`.
 
 | quantity | here |
 |---|---|
@@ -34,7 +35,13 @@ from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, SinglePosterior
 from truvar.models.fit import Model
 from truvar.models.frozen import FrozenPosterior
-from truvar.models.hyperparameters import AnyModel, Fit, Hyperparameters, Setting, hyperparameters_for
+from truvar.models.hyperparameters import (
+    AnyModel,
+    Fit,
+    Hyperparameters,
+    Setting,
+    hyperparameters_for,
+)
 from truvar.models.observations import Observation, Observations
 from truvar.models.posterior import Posterior
 from truvar.models.priors import Prior
@@ -44,7 +51,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-REFIT_Z_SCORE = 3.5  # predictive standard deviations between value and mean above which the model is refitted at once
+# predictive standard deviations between value and mean above which the model is refitted at once
+REFIT_Z_SCORE = 3.5
 
 
 class SurrogateSnapshot(NamedTuple):
@@ -58,31 +66,37 @@ class SurrogateSnapshot(NamedTuple):
 class Surrogate:
     """A Gaussian process over a domain, conditioned on observations and on pending measurements.
 
-    Pending measurements reduce `posterior.pending_variance`, which choices are made with, but neither
-    `posterior.mean` nor `posterior.variance`, which claims are made with.
+    Pending measurements reduce `posterior.pending_variance`, which choices are made with, but
+    neither `posterior.mean` nor `posterior.variance`, which claims are made with.
 
     Args:
         domain: The points that the model predicts.
         prior: Kernel, mean, noise and tasks, known or to be learned.
         seed: Seed of the hyperparameter search.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
-        references: Values that matter, such as the thresholds of a level set, in ascending order: what was measured
-            far from all of them says little about how far the values elsewhere may be.
+        references: Values that matter, such as the thresholds of a level set, in ascending order:
+            what was measured far from all of them says little about how far the values elsewhere
+            may be.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
 
     Attributes:
         hyperparameters: What is known of kernel, noise and tasks, and how the rest is fitted.
         kernel: The kernel in use, as given or as last fitted.
-        mean: The constant prior mean, on top of the mean function; None: estimated by generalised least squares.
+        mean: The constant prior mean, on top of the mean function; None: estimated by generalised
+            least squares.
         mean_function: The part of the prior mean that depends on the point; None if it is constant.
         noise: The noise variance in use, as given or as last fitted.
         family: The kernel family whose hyperparameters are learned; None if the kernel is known.
         learns_tasks: Whether there are tasks, and their covariance or the kernel is learned.
-        action_tasks: The tasks with the noise in use, as given or as last fitted; None without tasks.
-        task_units: The divisor of the values of each task before they are modelled, (T,); None if all are 1.
-        model: The hyperparameters in use, if they are learned and predictions are averaged over them.
-        transform: The transform of the values. `posterior` and `ensemble` are in its units, all else is in the user's.
+        action_tasks: The tasks with the noise in use, as given or as last fitted; None without
+            tasks.
+        task_units: The divisor of the values of each task before they are modelled, (T,); None if
+            all are 1.
+        model: The hyperparameters in use, if they are learned and predictions are averaged over
+            them.
+        transform: The transform of the values. `posterior` and `ensemble` are in its units, all
+            else is in the user's.
         ensemble: The posterior averaged over `model`; None if there is nothing to average over.
         posterior: The posterior at the sites of the domain, with the most probable hyperparameters.
         engine: Computes the sums that scores are made of.
@@ -90,7 +104,8 @@ class Surrogate:
         fitted_models: Fitted hyperparameters by number of observations, so that no fit is repeated.
         n_initial: Number of observations before the model is used for claims and choices.
         least: Number of observations before which no study is called finished.
-        is_refitted: Whether hyperparameters are fitted again from time to time, which changes the posterior everywhere.
+        is_refitted: Whether hyperparameters are fitted again from time to time, which changes the
+            posterior everywhere.
         is_learned: Whether any part of the model is estimated from the observations that it judges.
 
     Raises:
@@ -141,7 +156,8 @@ class Surrogate:
         self.is_learned = self.is_refitted or setting.mean is None
         self._refit(())
 
-    # -- updates -----------------------------------------------------------------------------------------------------
+    # -- updates
+    # ----------------------------------------------------------------------------------------------
 
     def observe(self, action: Action, y: float, pending: Sequence[Action]) -> None:
         """Condition the model on a measured value, and refit the hyperparameters if they are due.
@@ -149,10 +165,12 @@ class Surrogate:
         Args:
             action: The measurement.
             y: Its value.
-            pending: The actions pending before, with or without `action`, in the order they were suggested.
+            pending: The actions pending before, with or without `action`, in the order they were
+                suggested.
 
         Raises:
-            TruvarError: If the value contradicts a noise-free observation. Nothing has changed then.
+            TruvarError: If the value contradicts a noise-free observation. Nothing has changed
+                then.
         """
         others = [other for other in pending if other.id != action.id]
         is_next = bool(pending) and pending[0] is action  # its row is the first pending one already
@@ -172,16 +190,24 @@ class Surrogate:
             self.observations = observations
             if not is_next:
                 self.set_pending(others)
-            if surprising or self.hyperparameters.is_fit_due(observations, self._fit, self.fitted_models):
+            if surprising or self.hyperparameters.is_fit_due(
+                observations, self._fit, self.fitted_models
+            ):
                 self._refit(others)
             elif self.ensemble is not None:
-                site = action.site if action.task == 0 else None  # its sites are those of the target
-                self.ensemble.append(action.point, z, self.modelled_noise(action), not action.noise_given, site)
+                site = (
+                    action.site if action.task == 0 else None
+                )  # its sites are those of the target
+                self.ensemble.append(
+                    action.point, z, self.modelled_noise(action), not action.noise_given, site
+                )
         except BaseException:
             self.rollback(before, pending)
             raise
 
-    def observe_all(self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]) -> None:
+    def observe_all(
+        self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]
+    ) -> None:
         """Condition the model on many measured values, and fit the hyperparameters once, if they are learned.
 
         Args:
@@ -221,7 +247,8 @@ class Surrogate:
         self._fit = snapshot.fit
         self._condition(pending)
 
-    # -- queries -----------------------------------------------------------------------------------------------------
+    # -- queries
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def learned_tasks(self) -> Tasks | None:
@@ -307,7 +334,8 @@ class Surrogate:
         """Return the noise variances of measurements, NaN where they are learned, (t,)."""
         return self.hyperparameters.given_noise(actions)
 
-    # -- private -----------------------------------------------------------------------------------------------------
+    # -- private
+    # ----------------------------------------------------------------------------------------------
 
     def _is_surprising(self, observations: Observations) -> bool:
         """Return whether the last value is so far from its prediction that the model is refitted immediately."""
@@ -338,7 +366,9 @@ class Surrogate:
         self.model = fit.averaged
         self.transform = fit.likelihood.transform
         n = len(self.domain)
-        factor = getattr(self._engine, "factor", local_factor)  # an engine may keep the factor in other processes
+        factor = getattr(
+            self._engine, "factor", local_factor
+        )  # an engine may keep the factor in other processes
         self.posterior = Posterior(fit.site_kernel, self._sites, fit.mean, fit.offset, n, factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         observations = fit.inflate_outlier_noise(self.observations)

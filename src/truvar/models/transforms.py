@@ -7,8 +7,9 @@
 | u = (v - shift) / scale | the standardised value |
 | z = shift + scale psi_lambda(u) | the value that the model sees; psi: Yeo-Johnson; lambda = 1: the identity |
 
-psi has slope 1 at 0, so that z has the units of v and agrees with it near `shift`: variances of noise carry over there
-without a factor. Every transform is strictly increasing, so a threshold, an order or a quantile carries over exactly.
+psi has slope 1 at 0, so that z has the units of v and agrees with it near `shift`: variances of
+noise carry over there without a factor. Every transform is strictly increasing, so a threshold, an
+order or a quantile carries over exactly.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import numpy as np
 
 from truvar._typing import Array
 
-SMALLEST_UNIT = 1e-50  # of values; smaller ones count as all alike, as the fourth power must not vanish
-NODES = (
-    32  # of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of 0 and 3 sd
+SMALLEST_UNIT = (
+    1e-50  # of values; smaller ones count as all alike, as the fourth power must not vanish
 )
+# of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of
+# 0 and 3 sd
+NODES = 32
 FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
 
 
@@ -33,7 +36,8 @@ class OutputTransform:
     Attributes:
         shift: The value that stays as it is.
         scale: The distance from it at which the power begins to matter.
-        power: lambda, from 0 to 2; 1 is the identity, below 1 compresses large values, above 1 small ones.
+        power: lambda, from 0 to 2; 1 is the identity, below 1 compresses large values, above 1
+            small ones.
         log: Whether the logarithm is taken first.
     """
 
@@ -60,14 +64,16 @@ class OutputTransform:
         """Return the values in the user's units for z; infinite where no value has that z."""
         v = np.asarray(z, dtype=float)
         if self.power != 1.0:
-            v = self.shift + self.scale * inverse_yeo_johnson((v - self.shift) / self.scale, self.power)
+            v = self.shift + self.scale * inverse_yeo_johnson(
+                (v - self.shift) / self.scale, self.power
+            )
         return np.asarray(np.exp(v)) if self.log else v
 
     def inverse_moments(self, means: Array, variances: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation in the user's units of an equal mixture of normals z, (q,) each.
 
-        A mixture of logarithms has those of the mixture of lognormal distributions. For a power, z counts as normal
-        with the moments of the mixture, and they are computed by quadrature.
+        A mixture of logarithms has those of the mixture of lognormal distributions. For a power, z
+        counts as normal with the moments of the mixture, and they are computed by quadrature.
 
         Args:
             means: Means of the members. (members, q)
@@ -79,7 +85,9 @@ class OutputTransform:
                 variances = means**2 * np.expm1(variances)
         mean = means.mean(axis=0)
         with np.errstate(invalid="ignore"):  # a mean of infinity has an infinite variance
-            variance = np.nan_to_num(variances.mean(axis=0) + means.var(axis=0), nan=np.inf, posinf=np.inf)
+            variance = np.nan_to_num(
+                variances.mean(axis=0) + means.var(axis=0), nan=np.inf, posinf=np.inf
+            )
         if self.power == 1.0:
             return mean, np.sqrt(variance)
         return self._quadrature(mean, np.sqrt(variance))
@@ -139,7 +147,9 @@ def _root_of(value: Array, power: float) -> Array:
 
 def _slope_of(size: Array, power: float) -> Array:
     """Return d/d power of `_power_of`."""
-    if abs(power) < 1e-3:  # the closed form cancels; a series to second order is exact to 1e-9 of it
+    if (
+        abs(power) < 1e-3
+    ):  # the closed form cancels; a series to second order is exact to 1e-9 of it
         return np.asarray(size**2 / 2 + power * size**3 / 3 + power**2 * size**4 / 8)
     exponential = np.exp(power * size)
     return np.asarray((exponential * (power * size - 1.0) + 1.0) / power**2)

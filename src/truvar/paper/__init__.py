@@ -24,4 +24,8 @@ FIGURES = (
     "noiseless",
     "terrain",
 )
-FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")  # figures that can be made from a table of the user's
+FIGURES_WITH_DATA = (
+    "fig2a",
+    "fig2b",
+    "fig3c",
+)  # figures that can be made from a table of the user's

@@ -28,8 +28,9 @@ def curves(result: Backtest, costs: Array) -> pd.DataFrame:
         costs: Costs at which the scores are taken.
 
     Returns:
-        A row per policy and cost with the columns policy, spent, mean, low and high (the 95 % interval of the mean),
-        median, trimmed_mean and sd. Costs that are too small for some run to have a score are left out.
+        A row per policy and cost with the columns policy, spent, mean, low and high (the 95 %
+        interval of the mean), median, trimmed_mean and sd. Costs that are too small for some run to
+        have a score are left out.
     """
     parts = []
     for policy, values in result.scores(costs).items():
@@ -79,14 +80,18 @@ def leaders(frame: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
         column: Name of the statistic.
 
     Returns:
-        A row per stretch of costs with the columns policy, from and to. Costs at which some policy has no score yet
-        are left out. Of policies with the same score the one that comes first in the frame counts.
+        A row per stretch of costs with the columns policy, from and to. Costs at which some policy
+        has no score yet are left out. Of policies with the same score the one that comes first in
+        the frame counts.
     """
     policies = list(dict.fromkeys(frame["policy"]))
     wide = frame.pivot(index="spent", columns="policy", values=column)[policies].dropna()
     best = wide.idxmax(axis=1)
     stretch = (best != best.shift()).cumsum()
-    rows = [(part.iloc[0], float(part.index[0]), float(part.index[-1])) for _, part in best.groupby(stretch)]
+    rows = [
+        (part.iloc[0], float(part.index[0]), float(part.index[-1]))
+        for _, part in best.groupby(stretch)
+    ]
     return pd.DataFrame(rows, columns=["policy", "from", "to"])
 
 
@@ -102,8 +107,9 @@ def level_set_table(
         costs: Costs at which F1 is shown. None: a quarter of the budget, half of it, and all of it.
 
     Returns:
-        A row per policy: F1 at the costs, the cost at which the mean F1 reaches each target, the median
-        over the runs of the cost to reach it, also divided by that of the reference, and seconds per suggestion.
+        A row per policy: F1 at the costs, the cost at which the mean F1 reaches each target, the
+        median over the runs of the cost to reach it, also divided by that of the reference, and
+        seconds per suggestion.
     """
     table = pd.DataFrame(index=pd.Index(result.policies, name="policy"))
     if costs is None:
@@ -111,7 +117,9 @@ def level_set_table(
     for cost in costs:
         table[f"F1 at {cost:g}"] = result.at(cost).mean()
     for target in result.targets:
-        table[f"mean F1 {target:g} at"] = [first_cost(frame, policy, target) for policy in result.policies]
+        table[f"mean F1 {target:g} at"] = [
+            first_cost(frame, policy, target) for policy in result.policies
+        ]
     for target in result.targets:
         medians = result.costs_to(target).median()
         ratios = medians / medians[reference] if np.isfinite(medians[reference]) else np.nan

@@ -1,8 +1,8 @@
 """Figures 2 (c) and 4 on further functions: does what holds for one drawn function hold for others?
 
-The functions are the one of Figure 2 (c), which was picked for its many regions above the threshold, and the first five
-others of the seeds 0, 1, 2, ... with at least one per cent of their points above it. On fewer points F1 is too coarse
-to compare policies.
+The functions are the one of Figure 2 (c), which was picked for its many regions above the
+threshold, and the first five others of the seeds 0, 1, 2, ... with at least one per cent of their
+points above it. On fewer points F1 is too coarse to compare policies.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def summary(result: Backtest, frame: pd.DataFrame, seed: int) -> pd.Series:
         for policy in result.policies:
             row[f"F1 at {cost:g}, {policy}"] = float(means[policy])
     runs = result.curves[result.curves["policy"] == "truvar"].groupby("replicate")
-    row["mean cost of truvar's runs"] = float(runs["spent"].max().mean())  # they end when M is empty
+    row["mean cost of truvar's runs"] = float(
+        runs["spent"].max().mean()
+    )  # they end when M is empty
     wide = frame.pivot(index="spent", columns="policy", values="mean").dropna()
     ahead = wide["truvar"] >= wide.drop(columns="truvar").max(axis=1)
     row["share of the costs at which no gchk is ahead of truvar"] = float(ahead.mean())
@@ -102,7 +104,9 @@ def _picture(frames: Mapping[int, pd.DataFrame]) -> Any:
     for number, (axes, (seed, frame)) in enumerate(zip(panels.flat, frames.items(), strict=True)):
         picked = ", that of figure 2 (c)" if seed == fig2c.SEED else ""
         title = f"seed {seed}{picked}: {100 * share_above(seed):.1f} % above"
-        draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
+        draw_curves(
+            axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True
+        )
         axes.set_ylim(0, 1.02)
         axes.title.set_fontsize(10)
         axes.label_outer()

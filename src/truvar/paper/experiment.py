@@ -1,7 +1,8 @@
 """Settings of a reproduction, running its experiments and writing the results.
 
-A figure is a module with a function `make(config) -> FigureResult`. Its runs are a backtest that is kept in the folder
-of the results: an interrupted figure continues where it stopped, and figures with the same runs share them.
+A figure is a module with a function `make(config) -> FigureResult`. Its runs are a backtest that is
+kept in the folder of the results: an interrupted figure continues where it stopped, and figures
+with the same runs share them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class ReproductionConfig:
         jobs: Number of processes.
         executor: Executor to use in place of processes, such as a Dask client.
         data: Path of a table of the user's, in place of the built-in one.
-        progress: Called with the name of an experiment; returns a function of the numbers of finished and of all runs.
+        progress: Called with the name of an experiment; returns a function of the numbers of
+            finished and of all runs.
     """
 
     folder: Path
@@ -64,7 +66,8 @@ class Experiment:
     Attributes:
         name: Name for the progress display.
         problem: The problem.
-        truth: True values on the domain, or a function of the number of the replicate that returns them.
+        truth: True values on the domain, or a function of the number of the replicate that returns
+            them.
         policies: Policies by the names to report them under.
         budget: Cost that each run may spend.
         noisy: Whether noise is added to the true values.
@@ -116,7 +119,12 @@ class FigureResult:
 
     def to_dict(self, name: str) -> dict[str, Any]:
         """Return title, settings and table of the figure called `name`, for JSON."""
-        return {"figure": name, "title": self.title, **self.facts, "table": self.table.reset_index().to_dict("records")}
+        return {
+            "figure": name,
+            "title": self.title,
+            **self.facts,
+            "table": self.table.reset_index().to_dict("records"),
+        }
 
     def text(self) -> str:
         """Return the table as text, with a column per policy."""

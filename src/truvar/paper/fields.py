@@ -1,10 +1,11 @@
 """Fields for the level-set figures: the simulated lake, real terrain, and measured transects from a file.
 
-A `Field` has values on a grid of 50 x 50 points, a threshold, a Gaussian process that fits it, and a cost as in the
-paper: for travel along the first coordinate, and for depth along the second.
+A `Field` has values on a grid of 50 x 50 points, a threshold, a Gaussian process that fits it, and
+a cost as in the paper: for travel along the first coordinate, and for depth along the second.
 
-Measured transects take the place of the paper's lake data and are processed in the same way: a Matern-5/2 kernel is
-fitted to a second data set by maximum likelihood, and the truth is the posterior mean on the grid given the first.
+Measured transects take the place of the paper's lake data and are processed in the same way: a
+Matern-5/2 kernel is fitted to a second data set by maximum likelihood, and the truth is the
+posterior mean on the grid given the first.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from truvar.problem import Problem
 from truvar.tabular.tables import read_table
 
 SIDE = 50  # points per axis
-# Noise variance of the model that stands for no noise, as a share of the signal variance: a standard deviation of one
-# per cent of the signal's. `truvar.paper.noiseless` has less.
+# Noise variance of the model that stands for no noise, as a share of the signal variance: a
+# standard deviation of one per cent of the signal's. `truvar.paper.noiseless` has less.
 NOISELESS = 1e-4
 TERRAIN_STEP = 2  # the terrain has every second row and column of the elevation model
 KM_PER_DEGREE = 111.2  # of latitude
 MAX_FIT = 400  # measurements that hyperparameters are learned from, at most
-# Column of the measured quantity -> column of the distance: of a glider, and of a boat on a reservoir.
+# Column of the measured quantity -> column of the distance: of a glider, and of a boat on a
+# reservoir.
 TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}
 
 
@@ -101,7 +103,8 @@ def load_field(path: Path | None) -> Field:
     """Return the field of a file, or the simulated lake.
 
     Args:
-        path: Path of a CSV file with a transect. Its columns tell which of `TRANSECTS` it is. None: the lake.
+        path: Path of a CSV file with a transect. Its columns tell which of `TRANSECTS` it is. None:
+            the lake.
 
     Raises:
         InvalidDomainError: If the file has none of the columns.
@@ -111,10 +114,14 @@ def load_field(path: Path | None) -> Field:
     frame = read_table(path)
     for value, along in TRANSECTS.items():
         if value in frame.columns:
-            return transect_field(path.stem, *split_transect(path, frame), (along, "depth_m"), value)
+            return transect_field(
+                path.stem, *split_transect(path, frame), (along, "depth_m"), value
+            )
     raise InvalidDomainError(
-        f"--data must be a transect with a column {' or '.join(TRANSECTS)}, got {path} with the columns "
-        f"{', '.join(map(str, frame.columns))}; rename the column of the measured quantity to one of them"
+        f"--data must be a transect with a column {' or '.join(TRANSECTS)}, got {path} with the "
+        "columns "
+        f"{', '.join(map(str, frame.columns))}; rename the column of the measured quantity to one "
+        "of them"
     )
 
 
@@ -122,7 +129,8 @@ def simulated_lake() -> Field:
     """Return the lake of `truvar.paper.lake`, with the hyperparameters given there and the cost of the paper."""
     truth = lake.simulate(SIDE, SIDE)["chlorophyll"].to_numpy()
     domain = Domain.grid(
-        distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE), depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE)
+        distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE),
+        depth_m=np.linspace(-lake.DEPTH_M, 0.0, SIDE),
     )
     return Field(
         "simulated lake",
@@ -139,15 +147,19 @@ def simulated_lake() -> Field:
 def terrain() -> Field:
     """Return the elevation around the Jacksboro fault; the highest quarter of the land is above the threshold.
 
-    The elevation model comes with matplotlib. There is no second data set, so the hyperparameters are learned from a
-    tenth of the field itself.
+    The elevation model comes with matplotlib. There is no second data set, so the hyperparameters
+    are learned from a tenth of the field itself.
     """
-    heights = import_optional("matplotlib.cbook", "the terrain", "plot").get_sample_data("jacksboro_fault_dem.npz")
+    heights = import_optional("matplotlib.cbook", "the terrain", "plot").get_sample_data(
+        "jacksboro_fault_dem.npz"
+    )
     rows = np.arange(0, TERRAIN_STEP * SIDE, TERRAIN_STEP)
     truth = np.asarray(heights["elevation"], dtype=float)[np.ix_(rows, rows)].T.ravel()
     degrees = TERRAIN_STEP * float(heights["dx"]) * np.arange(SIDE)
     latitude = np.radians((float(heights["ymin"]) + float(heights["ymax"])) / 2)
-    domain = Domain.grid(east_km=KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=KM_PER_DEGREE * degrees)
+    domain = Domain.grid(
+        east_km=KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=KM_PER_DEGREE * degrees
+    )
     lengthscales, variance, mean, _ = _fit_matern(domain.points[5::10], truth[5::10], domain.extent)
     return Field(
         "terrain",
@@ -164,7 +176,8 @@ def terrain() -> Field:
 def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the data for the truth, and the data for the hyperparameters.
 
-    The second data set is the file NAME_second.csv if there is one, and otherwise the later half of the dives.
+    The second data set is the file NAME_second.csv if there is one, and otherwise the later half of
+    the dives.
 
     Args:
         path: Path of the first data set.
@@ -178,7 +191,8 @@ def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
         return frame, read_table(second)
     if "dive" not in frame.columns:
         raise InvalidDomainError(
-            f"--data needs a second data set for the hyperparameters, got neither {second} nor a column dive; give one "
+            f"--data needs a second data set for the hyperparameters, got neither {second} nor a "
+            "column dive; give one "
             "of them"
         )
     dives = np.unique(frame["dive"].to_numpy())
@@ -186,7 +200,9 @@ def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
     return frame[early], frame[~early]
 
 
-def transect_field(name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str) -> Field:
+def transect_field(
+    name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str
+) -> Field:
     """Return a measured transect as a field; the highest tenth of it is above the threshold.
 
     Args:
@@ -201,7 +217,9 @@ def transect_field(name: str, first: pd.DataFrame, second: pd.DataFrame, columns
     low = points.min(axis=0)
     high = points.max(axis=0)
     every = max(1, len(fit_points) // MAX_FIT)
-    lengthscales, variance, mean, noise = _fit_matern(fit_points[::every], fit_values[::every], high - low)
+    lengthscales, variance, mean, noise = _fit_matern(
+        fit_points[::every], fit_values[::every], high - low
+    )
     axes = {column: np.linspace(low[k], high[k], SIDE) for k, column in enumerate(columns)}
     domain = Domain.grid(**axes)
     kernel = named_kernel("matern52", list(lengthscales), variance)
@@ -219,7 +237,9 @@ def transect_field(name: str, first: pd.DataFrame, second: pd.DataFrame, columns
     )
 
 
-def _points_and_values(frame: pd.DataFrame, columns: tuple[str, str], value: str) -> tuple[Array, Array]:
+def _points_and_values(
+    frame: pd.DataFrame, columns: tuple[str, str], value: str
+) -> tuple[Array, Array]:
     """Return coordinates and values of the complete rows."""
     complete = frame[[*columns, value]].dropna()
     return complete[list(columns)].to_numpy(float), complete[value].to_numpy(float)
@@ -243,8 +263,17 @@ def _cost(domain: Domain, depth_column: str | None = None, travel_axes: int = 1)
     return cost
 
 
-def _fit_matern(points: Array, values: Array, extent: Array) -> tuple[tuple[float, ...], float, float, float]:
+def _fit_matern(
+    points: Array, values: Array, extent: Array
+) -> tuple[tuple[float, ...], float, float, float]:
     """Return length-scales, signal variance, mean and noise variance of a Matern-5/2 kernel, by maximum likelihood."""
-    model = fit(Learned("matern52", noise=True, restarts=2), points, values, 0.0, extent, None, seed=0)
+    model = fit(
+        Learned("matern52", noise=True, restarts=2), points, values, 0.0, extent, None, seed=0
+    )
     lengthscales = tuple(np.atleast_1d(model.kernel.k2.length_scale).tolist())
-    return lengthscales, float(model.kernel.k1.constant_value), model.mean, float(model.noise or 0.0)
+    return (
+        lengthscales,
+        float(model.kernel.k1.constant_value),
+        model.mean,
+        float(model.noise or 0.0),
+    )

@@ -1,10 +1,12 @@
 """Figure 1: TruVaR on a function of one variable, around the end of an epoch.
 
-After six measurements TruVaR chooses three points. All three lie in M, the undecided points, and M shrinks with each of
-them. The third brings the confidence on M to within the target eta, so the next epoch starts, with a smaller target.
+After six measurements TruVaR chooses three points. All three lie in M, the undecided points, and M
+shrinks with each of them. The third brings the confidence on M to within the target eta, so the
+next epoch starts, with a smaller target.
 
-TruVaR chooses among all points, and often one next to M. The function is a draw for which this figure is as in the
-paper: its seed is the first for which the first epoch ends with the ninth measurement and the last three lie in M.
+TruVaR chooses among all points, and often one next to M. The function is a draw for which this
+figure is as in the paper: its seed is the first for which the first epoch ends with the ninth
+measurement and the last three lie in M.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ EARLIEST = 6  # number of measurements before the first picture, at least
 LENGTHSCALE = 0.07
 NOISE = 1e-4  # variance
 SEED = 265  # of the function; see above how it was found
-R = 0.4  # factor on eta per epoch; larger than the 0.1 of the experiments, so that both targets can be seen in a plot
+# factor on eta per epoch; larger than the 0.1 of the experiments, so that both targets can be seen
+# in a plot
+R = 0.4
 
 
 @dataclass(frozen=True)
@@ -66,17 +70,38 @@ def make(config: ReproductionConfig) -> FigureResult:
     snapshots = end_of_epoch(x, f)
     before: list[Snapshot | None] = [None, *snapshots[:-1]]
     rows = [
-        (len(s.measured), s.epoch, s.eta, s.widest, float(s.result.potential.mean()), _was_in_m(x, s, earlier))
+        (
+            len(s.measured),
+            s.epoch,
+            s.eta,
+            s.widest,
+            float(s.result.potential.mean()),
+            _was_in_m(x, s, earlier),
+        )
         for s, earlier in zip(snapshots, before, strict=True)
     ]
-    names = ["t", "epoch", "target eta", "widest confidence in M", "share of the domain in M", "last point was in M"]
+    names = [
+        "t",
+        "epoch",
+        "target eta",
+        "widest confidence in M",
+        "share of the domain in M",
+        "last point was in M",
+    ]
     table = pd.DataFrame(rows, columns=names).set_index("t")
     figure = new_figure(12.5, 3.8)
     for axes, snapshot in zip(figure.subplots(1, PANELS, sharey=True), snapshots, strict=True):
         draw(axes, x, f, snapshot)
     figure.axes[0].set_ylabel("f(x)")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=6)
-    return FigureResult(TITLE, table, {"seed": SEED, "length_scale": LENGTHSCALE, "noise": NOISE}, {}, {"": figure})
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        frameon=False,
+        loc="outside lower center",
+        ncols=6,
+    )
+    return FigureResult(
+        TITLE, table, {"seed": SEED, "length_scale": LENGTHSCALE, "noise": NOISE}, {}, {"": figure}
+    )
 
 
 def _was_in_m(x: Array, snapshot: Snapshot, before: Snapshot | None) -> bool | None:
@@ -98,13 +123,22 @@ def function() -> tuple[Array, Array]:
 
 def end_of_epoch(x: Array, f: Array) -> list[Snapshot]:
     """Return the last states of an epoch and the first of the next, for the first epoch that is long enough."""
-    study = Study(Domain.grid(x=x), Maximize(), kernel=RBF(LENGTHSCALE), mean=0.0, noise=NOISE, policy=TruVaR(r=R))
+    study = Study(
+        Domain.grid(x=x),
+        Maximize(),
+        kernel=RBF(LENGTHSCALE),
+        mean=0.0,
+        noise=NOISE,
+        policy=TruVaR(r=R),
+    )
     snapshots: list[Snapshot] = []
     while True:
         suggestion = study.ask()
         study.tell(suggestion, float(f[suggestion.index or 0]))
         epoch = study.epoch
-        snapshots.append(Snapshot(study.result(), study.measurements, epoch.eta, epoch.beta, epoch.index))
+        snapshots.append(
+            Snapshot(study.result(), study.measurements, epoch.eta, epoch.beta, epoch.index)
+        )
         shown = snapshots[-PANELS:]
         epochs = [snapshot.epoch for snapshot in shown]
         if len(snapshots) >= EARLIEST + PANELS - 1 and epochs[0] == epochs[-2] < epochs[-1]:
@@ -122,17 +156,31 @@ def draw(ax: Any, x: Array, f: Array, snapshot: Snapshot) -> None:
     """
     result = snapshot.result
     measured = snapshot.measured
-    ax.fill_between(x, result.lower, result.upper, color=COLOURS[2], alpha=0.35, lw=0, label="confidence")
+    ax.fill_between(
+        x, result.lower, result.upper, color=COLOURS[2], alpha=0.35, lw=0, label="confidence"
+    )
     ax.plot(x, f, color=style.INK, lw=1.2, label="f")
     ax.plot(x, result.mean, color=COLOURS[5], lw=1.0, ls="--", label="posterior mean")
     inside = np.where(result.potential, 1.0, np.nan)
-    ax.plot(x, (result.mean + snapshot.eta) * inside, color=COLOURS[1], lw=1.0, label="mean ± target")
+    ax.plot(
+        x, (result.mean + snapshot.eta) * inside, color=COLOURS[1], lw=1.0, label="mean ± target"
+    )
     ax.plot(x, (result.mean - snapshot.eta) * inside, color=COLOURS[1], lw=1.0)
     floor = float(f.min()) - 1.4
     ax.plot(x, floor * inside, color=COLOURS[4], lw=5, solid_capstyle="butt", label="M, undecided")
     ax.plot(measured["x"], measured["value"], ls="", marker="o", ms=4, color=style.INK)
     last = measured.iloc[-1:]
-    ax.plot(last["x"], last["value"], ls="", marker="o", ms=7, mfc="none", mec=COLOURS[1], mew=1.6, label="chosen last")
+    ax.plot(
+        last["x"],
+        last["value"],
+        ls="",
+        marker="o",
+        ms=7,
+        mfc="none",
+        mec=COLOURS[1],
+        mew=1.6,
+        label="chosen last",
+    )
     ax.set_title(f"t = {len(measured)}, target {snapshot.eta:g}", loc="left", fontsize=10)
     ax.set_xlabel("x")
     ax.set_xlim(0, 1)

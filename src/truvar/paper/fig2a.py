@@ -14,7 +14,13 @@ from truvar.report.style import new_figure
 TITLE = "Level set at unit cost"
 RUNS = 100
 STEPS = 120  # measurements per run
-POLICIES = {"truvar": "truvar", "gchk": "gchk", "straddle": "straddle", "variance": "variance", "sur": "sur"}
+POLICIES = {
+    "truvar": "truvar",
+    "gchk": "gchk",
+    "straddle": "straddle",
+    "variance": "variance",
+    "sur": "sur",
+}
 
 
 def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) -> FigureResult:
@@ -26,17 +32,23 @@ def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) 
         n_steps: Number of measurements per run.
     """
     steps = config.budget(n_steps)
-    experiment = Experiment(f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps)
+    experiment = Experiment(
+        f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps
+    )
     result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(1.0, steps + 1))
     figure = new_figure(11, 4.3)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
     title = f"{field.name}, unit cost"
-    draw_curves(left, frame, "mean", title, xlabel="measurements", ylabel="F1", log=False, band=True)
+    draw_curves(
+        left, frame, "mean", title, xlabel="measurements", ylabel="F1", log=False, band=True
+    )
     left.set_ylim(0, 1.02)
     draw_field(right, field, f"the field; line: h = {field.threshold:.4g}")
     facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": steps}
-    return FigureResult(TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure})
+    return FigureResult(
+        TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure}
+    )
 
 
 def make(config: ReproductionConfig) -> FigureResult:

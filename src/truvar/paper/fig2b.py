@@ -1,7 +1,7 @@
 """Figure 2 (b): the lake with costs of travel and depth, F1 against cost. Figures 2 (e) and (f): routes.
 
-The paper compares with GCHK, which ignores costs. Here the baselines are also run with their scores divided by cost,
-except those whose scores can be negative.
+The paper compares with GCHK, which ignores costs. Here the baselines are also run with their scores
+divided by cost, except those whose scores can be negative.
 """
 
 from __future__ import annotations
@@ -21,13 +21,25 @@ TITLE = "Level set at the cost of travel and depth"
 RUNS = 100
 BUDGET = 8000.0  # cost per run
 POLICIES = {
-    name: name for name in ("truvar", "gchk", "gchk/cost", "straddle", "variance", "variance/cost", "sur", "sur/cost")
+    name: name
+    for name in (
+        "truvar",
+        "gchk",
+        "gchk/cost",
+        "straddle",
+        "variance",
+        "variance/cost",
+        "sur",
+        "sur/cost",
+    )
 }
 ROUTE_POLICIES = ("gchk", "truvar", "gchk/cost")  # policies whose routes are shown
 ROUTE_F1 = 0.9  # F1 score at which the maps end a route
 
 
-def travel_cost(field: Field, config: ReproductionConfig, full_budget: float = BUDGET) -> FigureResult:
+def travel_cost(
+    field: Field, config: ReproductionConfig, full_budget: float = BUDGET
+) -> FigureResult:
     """Compare the policies on a field without noise, with the cost of the paper.
 
     Args:
@@ -36,7 +48,9 @@ def travel_cost(field: Field, config: ReproductionConfig, full_budget: float = B
         full_budget: Cost per run.
     """
     budget = config.budget(full_budget)
-    experiment = Experiment(f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget)
+    experiment = Experiment(
+        f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget
+    )
     result = experiment.run(config, config.count(RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
     cost = "costs of travel and depth" if field.cost.get("magnitude") else "cost of travel"
@@ -59,7 +73,12 @@ def picture(frame: pd.DataFrame, title: str) -> object:
     draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
     axes.set_ylim(0, 1.02)
     # Beside the curves: within the axes it would hide one of them.
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), title="dashed: score divided by cost")
+    axes.legend(
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        title="dashed: score divided by cost",
+    )
     return figure
 
 

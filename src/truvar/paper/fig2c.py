@@ -1,9 +1,10 @@
 """Figure 2 (c): TruVaR with three noise levels to choose from, against GCHK at each of them; F1 against cost.
 
-The function is a draw of a Gaussian process with a squared exponential kernel of length-scale 0.1 on 50 x 50 points,
-and the threshold is h = 2.25, as in the paper. Which draw the paper used is not published. Ours is that of the seeds 0
-to 9 with the most separate regions above the threshold; `truvar.paper.draws` has others. In addition to the baselines
-of the paper there is SUR per unit cost, which also chooses among the levels, in fewer runs because it is slow.
+The function is a draw of a Gaussian process with a squared exponential kernel of length-scale 0.1
+on 50 x 50 points, and the threshold is h = 2.25, as in the paper. Which draw the paper used is not
+published. Ours is that of the seeds 0 to 9 with the most separate regions above the threshold;
+`truvar.paper.draws` has others. In addition to the baselines of the paper there is SUR per unit
+cost, which also chooses among the levels, in fewer runs because it is slow.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ TITLE = "Level set with three noise levels"
 RUNS = 100
 SUR_RUNS = 10  # of SUR, which takes 50 times as long per choice as TruVaR
 BUDGET = 2500.0  # cost per run
-SHOWN_COSTS = (250.0, 500.0, 700.0, 1000.0, 1500.0, 2000.0, 2500.0)  # costs at which the tables have scores
+SHOWN_COSTS = (
+    250.0,
+    500.0,
+    700.0,
+    1000.0,
+    1500.0,
+    2000.0,
+    2500.0,
+)  # costs at which the tables have scores
 CLOSE_UP = 0.94  # F1 score from which on the second picture shows the curves
 COST_STEP = 10.0  # between the costs of a curve
 SIDE = 50  # points per axis
@@ -49,7 +58,9 @@ def draw(seed: int = SEED) -> tuple[Domain, Array]:
     side = np.linspace(0.0, 1.0, SIDE)
     # The kernel is a product over the axes, so the factor of one axis is enough.
     root = np.linalg.cholesky(RBF(LENGTHSCALE)(side[:, None]) + 1e-9 * np.eye(SIDE))
-    normal = np.random.RandomState(seed).standard_normal((SIDE, SIDE))  # NumPy guarantees this stream
+    normal = np.random.RandomState(seed).standard_normal(
+        (SIDE, SIDE)
+    )  # NumPy guarantees this stream
     return Domain.grid(x=side, y=side), np.asarray((root @ normal @ root.T).ravel())
 
 
@@ -57,13 +68,22 @@ def problem() -> Problem:
     """Return the level-set problem with the noise levels of the paper."""
     spec = {
         "goal": {"level_set": THRESHOLD, "monotone": True},
-        "model": {"kernel": "rbf", "lengthscales": [LENGTHSCALE, LENGTHSCALE], "variance": 1.0, "mean": 0.0},
-        "noise": {"levels": [{"variance": v, "cost": c} for v, c in zip(VARIANCES, COSTS, strict=True)]},
+        "model": {
+            "kernel": "rbf",
+            "lengthscales": [LENGTHSCALE, LENGTHSCALE],
+            "variance": 1.0,
+            "mean": 0.0,
+        },
+        "noise": {
+            "levels": [{"variance": v, "cost": c} for v, c in zip(VARIANCES, COSTS, strict=True)]
+        },
     }
     return Problem("three noise levels", spec, Path(), draw()[0])
 
 
-def run(config: ReproductionConfig, seed: int = SEED, replicates: int = RUNS, quick: int = 5) -> Backtest:
+def run(
+    config: ReproductionConfig, seed: int = SEED, replicates: int = RUNS, quick: int = 5
+) -> Backtest:
     """Return the runs of Figures 2 (c) and 4.
 
     Args:
@@ -128,14 +148,20 @@ def _picture(frame: pd.DataFrame) -> object:
     left, right = figure.subplots(1, 2)
     titles = ("three noise levels to choose from", f"the same, F1 above {CLOSE_UP}")
     for axes, title in zip((left, right), titles, strict=True):
-        draw_curves(axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True)
+        draw_curves(
+            axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True
+        )
     left.set_ylim(0, 1.02)
     right.set_ylim(CLOSE_UP, 1.002)
     right.get_legend().remove()
     return figure
 
 
-def _experiment(config: ReproductionConfig, policies: dict[str, Policy | str], seed: int) -> Experiment:
+def _experiment(
+    config: ReproductionConfig, policies: dict[str, Policy | str], seed: int
+) -> Experiment:
     """Return the experiment on the draw with that seed."""
     truth = draw(seed)[1]
-    return Experiment("three noise levels", problem(), truth, policies, config.budget(BUDGET, 1000.0), noisy=True)
+    return Experiment(
+        "three noise levels", problem(), truth, policies, config.budget(BUDGET, 1000.0), noisy=True
+    )

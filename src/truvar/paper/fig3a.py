@@ -1,9 +1,9 @@
 """Figure 3 (a): Bayesian optimisation of 200 random functions on the unit square, median regret.
 
-Each function is the posterior mean given 200 random points, whose values are a draw of a Gaussian process with a
-squared exponential kernel of length-scale 0.1. The noise variance is 1e-6, as in the paper; there is less of it in
-`truvar.paper.noiseless`. Suggestions are found by DIRECT, and sums run over 50 x 50 points. Figure 3 (b) shows the same
-runs.
+Each function is the posterior mean given 200 random points, whose values are a draw of a Gaussian
+process with a squared exponential kernel of length-scale 0.1. The noise variance is 1e-6, as in the
+paper; there is less of it in `truvar.paper.noiseless`. Suggestions are found by DIRECT, and sums
+run over 50 x 50 points. Figure 3 (b) shows the same runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ POLICIES: dict[str, Policy | str] = {
 SPEC = {
     "domain": {"box": {"x": [0, 1], "y": [0, 1]}, "representers": 2500},
     "goal": {"maximize": True, "monotone": True},
-    "model": {"kernel": "rbf", "lengthscales": [LENGTHSCALE, LENGTHSCALE], "variance": 1.0, "mean": 0.0},
+    "model": {
+        "kernel": "rbf",
+        "lengthscales": [LENGTHSCALE, LENGTHSCALE],
+        "variance": 1.0,
+        "mean": 0.0,
+    },
     "noise": {"variance": NOISE},
 }
 
@@ -114,7 +119,11 @@ def run(
 
 
 def regrets(
-    config: ReproductionConfig, column: str, title: str, noise: float = NOISE, functions: int = FUNCTIONS
+    config: ReproductionConfig,
+    column: str,
+    title: str,
+    noise: float = NOISE,
+    functions: int = FUNCTIONS,
 ) -> FigureResult:
     """Return Figure 3 (a) or (b).
 
@@ -135,8 +144,14 @@ def regrets(
     table["share lost"] = (result.at(result.budget) > LOST_REGRET).mean()
     table["seconds"] = result.curves.groupby("policy")["seconds"].median()
     label = "median regret" if column == "median" else "mean regret without the best and worst 5 %"
-    picture = plot_curves(frame, column, title, xlabel="measurements", ylabel=label, log=True, band=False)
-    facts = {"functions": int(result.curves["replicate"].nunique()), "steps": int(result.budget), "shown": column}
+    picture = plot_curves(
+        frame, column, title, xlabel="measurements", ylabel=label, log=True, band=False
+    )
+    facts = {
+        "functions": int(result.curves["replicate"].nunique()),
+        "steps": int(result.budget),
+        "shown": column,
+    }
     return FigureResult(title, table, facts, {"curves": frame}, {"": picture})
 
 

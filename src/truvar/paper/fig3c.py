@@ -1,10 +1,11 @@
 """Figure 3 (c): hyperparameters of a support vector machine on a grid of 25 x 14 x 4, validation error against steps.
 
-A Matern-5/2 kernel with a length-scale per hyperparameter is learned again after every third value, M is recomputed
-from the whole grid, there is no noise, and the score is the error of the best setting measured so far.
+A Matern-5/2 kernel with a length-scale per hyperparameter is learned again after every third value,
+M is recomputed from the whole grid, there is no noise, and the score is the error of the best
+setting measured so far.
 
-The table is our own, and the paper's in addition where the environment variable TRUVAR_DATA names a folder that has it.
-`--data` takes one table in place of both.
+The table is our own, and the paper's in addition where the environment variable TRUVAR_DATA names a
+folder that has it. `--data` takes one table in place of both.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from truvar.tabular.tables import read_table
 TITLE = "Tuning an SVM on a grid"
 RUNS = 100
 STEPS = 70  # measurements per run
-# Noise variance of the model that stands for no noise. Its standard deviation, 1e-5, is a tenth of the smallest
-# difference between two mean errors that matters here, 1e-4.
+# Noise variance of the model that stands for no noise. Its standard deviation, 1e-5, is a tenth of
+# the smallest difference between two mean errors that matters here, 1e-4.
 NOISELESS = 1e-10
 POLICIES: dict[str, Policy | str] = {
     "truvar": TruVaR(),
@@ -43,10 +44,12 @@ POLICIES: dict[str, Policy | str] = {
 def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     """Return the table of settings and errors.
 
-    The coordinates are ranks on each axis, because the grid of the paper has values over seven decades.
+    The coordinates are ranks on each axis, because the grid of the paper has values over seven
+    decades.
 
     Args:
-        path: Path of a table whose first three columns are the hyperparameters. None: the built-in table.
+        path: Path of a table whose first three columns are the hyperparameters. None: the built-in
+            table.
 
     Returns:
         Its name, the settings, and their validation errors.
@@ -58,10 +61,13 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     columns = list(svm.COLUMNS) if path is None else [str(name) for name in frame.columns[:3]]
     if svm.VALUE not in frame.columns:
         raise InvalidDomainError(
-            f"--data must be a table of settings with a column {svm.VALUE}, got {path} with the columns "
+            f"--data must be a table of settings with a column {svm.VALUE}, got {path} with the "
+            "columns "
             f"{', '.join(map(str, frame.columns))}; rename the column of the error"
         )
-    ranks = pd.DataFrame({name: np.unique(frame[name], return_inverse=True)[1].astype(float) for name in columns})
+    ranks = pd.DataFrame(
+        {name: np.unique(frame[name], return_inverse=True)[1].astype(float) for name in columns}
+    )
     name = "our SVM grid" if path is None else path.stem
     return name, Domain.table(ranks), frame[svm.VALUE].to_numpy(dtype=float)
 
@@ -76,7 +82,9 @@ def make(config: ReproductionConfig) -> FigureResult:
         return ours
     papers = tune(config, path)
     name = path.stem
-    table = pd.concat({str(ours.facts["table"]): ours.table, name: papers.table}, names=["table", "policy"])
+    table = pd.concat(
+        {str(ours.facts["table"]): ours.table, name: papers.table}, names=["table", "policy"]
+    )
     facts = {**ours.facts, name: dict(papers.facts)}
     tables = {**ours.tables, f"{name}-curves": papers.tables["curves"]}
     return FigureResult(TITLE, table, facts, tables, {**ours.pictures, name: papers.pictures[""]})
@@ -114,5 +122,10 @@ def tune(config: ReproductionConfig, path: Path | None) -> FigureResult:
     picture = plot_curves(frame, "mean", name, xlabel="measurements", ylabel="validation error")
     top = float(frame.loc[frame["spent"] == shown_steps[0], "high"].max())
     picture.axes[0].set_ylim(best - 0.05 * (top - best), top)
-    facts = {"table": name, "runs": int(result.curves["replicate"].nunique()), "steps": steps, "best_error": best}
+    facts = {
+        "table": name,
+        "runs": int(result.curves["replicate"].nunique()),
+        "steps": steps,
+        "best_error": best,
+    }
     return FigureResult(TITLE, summary, facts, {"curves": frame}, {"": picture})

@@ -20,9 +20,13 @@ def make(config: ReproductionConfig) -> FigureResult:
     result = fig2c.run(config)
     steps = result.curves[result.curves["policy"] == "truvar"].copy()
     steps["cost"] = np.asarray(fig2c.COSTS)[steps["level"]]
-    steps["part"] = np.minimum((PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), PARTS - 1)
+    steps["part"] = np.minimum(
+        (PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), PARTS - 1
+    )
     spent = fig2c.level_costs(result, result.budget)
-    parts = steps.pivot_table(index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0)
+    parts = steps.pivot_table(
+        index="level", columns="part", values="cost", aggfunc="sum", fill_value=0.0
+    )
     parts = parts.reindex(range(len(fig2c.COSTS)), fill_value=0.0)
     table = pd.DataFrame({"mean cost": spent})
     for until in fig2c.shown_costs(result):
@@ -55,7 +59,14 @@ def _picture(table: pd.DataFrame) -> object:
     bottom = np.zeros(len(quarters))
     for variance, colour in zip(table.index, (COLOURS[5], COLOURS[2], COLOURS[4]), strict=True):
         height = table.loc[variance, quarters].to_numpy(dtype=float)
-        right.bar(np.arange(1, len(quarters) + 1), height, bottom=bottom, color=colour, label=variance, width=0.7)
+        right.bar(
+            np.arange(1, len(quarters) + 1),
+            height,
+            bottom=bottom,
+            color=colour,
+            label=variance,
+            width=0.7,
+        )
         bottom += np.nan_to_num(height)
     right.set_xticks(np.arange(1, len(quarters) + 1))
     right.set_ylim(0, 1)

@@ -31,11 +31,22 @@ def make(config: ReproductionConfig) -> FigureResult:
     axes = figure.add_subplot()
     axes.plot(x, variance, color=style.INK, lw=1.2, label="posterior variance")
     axes.axhline(tau, color=COLOURS[1], lw=1.2, label="eta² / beta")
-    axes.fill_between(x, tau, tau + above, color=COLOURS[2], alpha=0.6, lw=0, label="excess variance, on M")
+    axes.fill_between(
+        x, tau, tau + above, color=COLOURS[2], alpha=0.6, lw=0, label="excess variance, on M"
+    )
     floor = -0.04 * float(variance.max())
-    axes.plot(x, np.where(m, floor, np.nan), color=COLOURS[4], lw=5, solid_capstyle="butt", label="M, undecided")
+    axes.plot(
+        x,
+        np.where(m, floor, np.nan),
+        color=COLOURS[4],
+        lw=5,
+        solid_capstyle="butt",
+        label="M, undecided",
+    )
     axes.set_xlim(0, 1)
-    finish_axes(axes, f"excess variance after {len(snapshot.measured)} measurements", "x", "variance")
+    finish_axes(
+        axes, f"excess variance after {len(snapshot.measured)} measurements", "x", "variance"
+    )
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     tables = {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}
     return FigureResult(TITLE, table, {}, tables, {"": figure})

@@ -1,19 +1,22 @@
 """A simulated lake in place of the paper's Lake Zurich: a vertical section of 1478 m by 18 m.
 
-The data set of the paper is not part of this package, so this lake is a formula: a layer of algae that thickens into
-three patches, over a background that decreases with depth, times a small random Matern-5/2 texture. It is a function of
-the coordinates and not a table, so every resolution shows the same lake.
+The data set of the paper is not part of this package, so this lake is a formula: a layer of algae
+that thickens into three patches, over a background that decreases with depth, times a small random
+Matern-5/2 texture. It is a function of the coordinates and not a table, so every resolution shows
+the same lake.
 
-The constants below are not in the paper, which gives the number of measurements, the grid, the kernel (Matern-5/2),
-the cost and a threshold of 1.5, but no hyperparameters, no size and no range of the values.
+The constants below are not in the paper, which gives the number of measurements, the grid, the
+kernel (Matern-5/2), the cost and a threshold of 1.5, but no hyperparameters, no size and no range
+of the values.
 
-- Mean, length-scales, signal and noise are those of a public program by the first author of GCHK, the earlier level-set
-  paper (`util.py` in https://github.com/3lectrologos/LimnoPlanner): mean 2.4, and 5.5, 1, 0.75 and -1 as logarithms.
-  Its kernel is squared exponential. By its name, the file that it reads is a log of 14 July 2011 with values of
-  blue-green algae.
-- Length, depth, the range of the values and the three patches follow a description of that log. We could not compare
-  them with the log itself.
-- The threshold 7 is ours: 7 % of the section lie above it, in three patches. With 1.5 it would be 62 %.
+- Mean, length-scales, signal and noise are those of a public program by the first author of GCHK,
+  the earlier level-set paper (`util.py` in https://github.com/3lectrologos/LimnoPlanner): mean 2.4,
+  and 5.5, 1, 0.75 and -1 as logarithms. Its kernel is squared exponential. By its name, the file
+  that it reads is a log of 14 July 2011 with values of blue-green algae.
+- Length, depth, the range of the values and the three patches follow a description of that log. We
+  could not compare them with the log itself.
+- The threshold 7 is ours: 7 % of the section lie above it, in three patches. With 1.5 it would be
+  62 %.
 
     python -m truvar.paper.lake examples/lake.csv
 """
@@ -86,17 +89,20 @@ def simulate(n_distance: int = 50, n_depth: int = 50, seed: int = 118) -> pd.Dat
     Args:
         n_distance: Number of grid points along the transect.
         n_depth: Number of grid points in depth.
-        seed: Seed of the texture. With the default the three patches are separate; with another they may touch.
+        seed: Seed of the texture. With the default the three patches are separate; with another
+            they may touch.
 
     Returns:
-        A table with the columns `distance_m`, `depth_m` and `chlorophyll`, the true concentration; depth varies
-        fastest.
+        A table with the columns `distance_m`, `depth_m` and `chlorophyll`, the true concentration;
+        depth varies fastest.
     """
     distance, depth = np.meshgrid(
         np.linspace(0.0, LENGTH_M, n_distance), np.linspace(-DEPTH_M, 0.0, n_depth), indexing="ij"
     )
     value = concentration(distance.ravel(), depth.ravel(), seed)
-    return pd.DataFrame({"distance_m": distance.ravel(), "depth_m": depth.ravel(), "chlorophyll": value})
+    return pd.DataFrame(
+        {"distance_m": distance.ravel(), "depth_m": depth.ravel(), "chlorophyll": value}
+    )
 
 
 def concentration(distance: Array, depth: Array, seed: int = 118) -> Array:
@@ -111,14 +117,16 @@ def concentration(distance: Array, depth: Array, seed: int = 118) -> Array:
     ridge = -8.6 + 0.6 * np.cos(2.0 * np.pi * (distance - 150.0) / 1000.0)
     layer = 2.2 * np.exp(-0.5 * ((depth - ridge) / 1.4) ** 2)
     patches = sum((patch(distance, depth) for patch in PATCHES), np.zeros_like(distance))
-    return np.asarray((background + layer + patches) * np.exp(0.22 * texture(distance, depth, seed)))
+    return np.asarray(
+        (background + layer + patches) * np.exp(0.22 * texture(distance, depth, seed))
+    )
 
 
 def texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array:
     """Return a draw of a Matern-5/2 field with unit variance and the lake's length-scales.
 
-    The draw is a sum of random waves whose frequencies follow the spectral density of the kernel, a Student t
-    distribution with 2 nu degrees of freedom.
+    The draw is a sum of random waves whose frequencies follow the spectral density of the kernel, a
+    Student t distribution with 2 nu degrees of freedom.
 
     Args:
         distance: Distances along the transect in metres.
@@ -128,7 +136,9 @@ def texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array
     """
     random = np.random.RandomState(seed)  # NumPy guarantees this stream, unlike that of default_rng
     nu = 2.5
-    frequency = random.standard_normal((waves, 2)) / np.sqrt(random.chisquare(2 * nu, (waves, 1)) / (2 * nu))
+    frequency = random.standard_normal((waves, 2)) / np.sqrt(
+        random.chisquare(2 * nu, (waves, 1)) / (2 * nu)
+    )
     phase = random.uniform(0.0, 2.0 * np.pi, waves)
     points = np.column_stack([distance / LENGTHSCALES[0], depth / LENGTHSCALES[1]])
     field = np.cos(points @ frequency.T + phase).sum(axis=1)

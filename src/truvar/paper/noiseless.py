@@ -1,11 +1,11 @@
 """Figures 2 (b) and 3 (a) with a noise that is small against the differences they show.
 
-Figure 3 (a) has noise of variance 1e-6, as in the paper. Its standard deviation, 1e-3, is fifty times the regrets
-at the end. Here the variance is 1e-12, in the values and in the model: a standard deviation of a tenth of 1e-5, beside
-1e-6 on the same functions.
+Figure 3 (a) has noise of variance 1e-6, as in the paper. Its standard deviation, 1e-3, is fifty
+times the regrets at the end. Here the variance is 1e-12, in the values and in the model: a standard
+deviation of a tenth of 1e-5, beside 1e-6 on the same functions.
 
-The lake of Figure 2 is measured without noise, but its model needs some: there a variance of 1e-4 times that of the
-signal, here also 1e-8 times.
+The lake of Figure 2 is measured without noise, but its model needs some: there a variance of 1e-4
+times that of the signal, here also 1e-8 times.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def noisy_regrets(config: ReproductionConfig, table: pd.DataFrame) -> pd.DataFra
     result = fig3a.run(config, functions=FUNCTIONS, policies=policies)
     steps = [name for name in table.columns if name.startswith("t = ")]
     return pd.DataFrame(
-        {name: result.at(float(name.removeprefix("t = "))).median() for name in steps}, index=list(COMPARED)
+        {name: result.at(float(name.removeprefix("t = "))).median() for name in steps},
+        index=list(COMPARED),
     )
 
 
@@ -79,8 +80,12 @@ def lake_costs(config: ReproductionConfig, noise: float) -> pd.DataFrame:
         jobs=config.jobs,
         executor=config.executor,
         folder=config.folder,
-        progress=None if config.progress is None else config.progress(f"lake, model noise {noise:g}"),
+        progress=None
+        if config.progress is None
+        else config.progress(f"lake, model noise {noise:g}"),
     )
-    costs = {f"median cost to {target:g}": result.costs_to(target).median() for target in result.targets}
+    costs = {
+        f"median cost to {target:g}": result.costs_to(target).median() for target in result.targets
+    }
     names = [f"{policy}, model noise {noise:g}" for policy in result.policies]
     return pd.DataFrame(costs).set_axis(pd.Index(names, name="policy"))

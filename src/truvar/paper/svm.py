@@ -1,9 +1,10 @@
 """A table of hyperparameters to tune on: the validation errors of 1400 support vector machines.
 
-The *SVM on grid* of the paper has 25 x 14 x 4 settings of a structured SVM (Snoek, Larochelle, Adams 2012), and its
-table is not part of this package. This one is our own and has the same shape: an SVM with a Gaussian kernel on
-scikit-learn's handwritten digits, with noise added to make the task hard. It has 25 values of C, 14 of gamma and 4 of
-the solver's tolerance, with the error on held-out images and the seconds of processor time of the fit.
+The *SVM on grid* of the paper has 25 x 14 x 4 settings of a structured SVM (Snoek, Larochelle,
+Adams 2012), and its table is not part of this package. This one is our own and has the same shape:
+an SVM with a Gaussian kernel on scikit-learn's handwritten digits, with noise added to make the
+task hard. It has 25 values of C, 14 of gamma and 4 of the solver's tolerance, with the error on
+held-out images and the seconds of processor time of the fit.
 
     python -m truvar.paper.svm src/truvar/paper/svm.csv
 """
@@ -72,7 +73,10 @@ def evaluate(setting: Sequence[float], data: Data) -> tuple[float, float]:
 def compute() -> pd.DataFrame:
     """Compute the whole table, which takes about two minutes."""
     data = digits()
-    rows = [(*setting, *evaluate(setting, data)) for setting in product(*(axis.tolist() for axis in GRID))]
+    rows = [
+        (*setting, *evaluate(setting, data))
+        for setting in product(*(axis.tolist() for axis in GRID))
+    ]
     return pd.DataFrame(rows, columns=[*COLUMNS, VALUE, COST])
 
 

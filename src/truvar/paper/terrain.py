@@ -25,6 +25,10 @@ def make(config: ReproductionConfig) -> FigureResult:
     travel = travel_cost(field, runs, BUDGET)
     table = pd.concat({"unit": unit.table, "travel": travel.table}, names=["cost"])
     tables = {"unit-curves": unit.tables["curves"], "curves": travel.tables["curves"]}
-    pictures = {"": travel.pictures[""], "routes": travel.pictures["routes"], "unit": unit.pictures[""]}
+    pictures = {
+        "": travel.pictures[""],
+        "routes": travel.pictures["routes"],
+        "unit": unit.pictures[""],
+    }
     facts = {"unit_cost": dict(unit.facts), "travel_cost": dict(travel.facts)}
     return FigureResult(TITLE, table, facts, tables, pictures)

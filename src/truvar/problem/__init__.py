@@ -1,7 +1,7 @@
 """Problem files: what to find, where, with which model, noise, cost and policy, as a TOML file or a dict.
 
-`load_problem(path).study()` makes the study. Names are imported on first use: `truvar.problem.schema` imports no
-numerical library.
+`load_problem(path).study()` makes the study. Names are imported on first use:
+`truvar.problem.schema` imports no numerical library.
 """
 
 from __future__ import annotations

@@ -14,7 +14,12 @@ import numpy as np
 
 from truvar.acquisition import TopK
 from truvar.acquisition.confidence import ConstantBeta, LogBeta, RKHSBeta, TheoremBeta
-from truvar.acquisition.registry import DEFAULT_POLICY, has_cost_option, policy_class, policy_classes
+from truvar.acquisition.registry import (
+    DEFAULT_POLICY,
+    has_cost_option,
+    policy_class,
+    policy_classes,
+)
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
@@ -88,7 +93,9 @@ class Problem:
     @cached_property
     def _settings(self) -> StudySpec:
         """The validated spec, without the domain."""
-        return parse_spec(StudySpec, {key: value for key, value in self.spec.items() if key != "domain"})
+        return parse_spec(
+            StudySpec, {key: value for key, value in self.spec.items() if key != "domain"}
+        )
 
     def study(self, **overrides: Any) -> Study:
         """Build a new study of the problem.
@@ -140,8 +147,8 @@ def load_problem(path: str | Path, *, check: bool = True) -> Problem:
 
     Args:
         path: The problem file; paths in it are relative to its folder.
-        check: Also check what only shows when a study is built. False saves that time for a caller who builds one
-            anyway.
+        check: Also check what only shows when a study is built. False saves that time for a caller
+            who builds one anyway.
 
     Raises:
         TruvarError: If the file cannot be read or the problem has a mistake.
@@ -164,7 +171,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise InvalidProblemError(f"{path} is a folder; give the path of a problem file") from None
     except ValueError as error:  # no TOML, or no text at all
-        raise InvalidProblemError(f"{path} is not valid TOML: {error}; correct the file there") from None
+        raise InvalidProblemError(
+            f"{path} is not valid TOML: {error}; correct the file there"
+        ) from None
 
 
 def problem_from_dict(
@@ -181,7 +190,8 @@ def problem_from_dict(
         spec: Keys and values, as in the file.
         folder: Folder of the tables that the problem names.
         name: Name of a problem that has no key `name`.
-        tables: The tables that the problem names, instead of files in `folder`; no file is read then.
+        tables: The tables that the problem names, instead of files in `folder`; no file is read
+            then.
         check: Also check what only shows when a study is built.
 
     Raises:
@@ -189,7 +199,9 @@ def problem_from_dict(
     """
     parsed = parse_spec(ProblemSpec, spec)
     folder = Path(folder)
-    problem = Problem(parsed.name or name, spec, folder, build_domain(parsed.domain, folder, tables), tables)
+    problem = Problem(
+        parsed.name or name, spec, folder, build_domain(parsed.domain, folder, tables), tables
+    )
     if check:
         problem._unfitted_study()
         model = parsed.model
@@ -200,7 +212,8 @@ def problem_from_dict(
     return problem
 
 
-# -- from the schema to the objects of a study -------------------------------------------------------------------------
+# -- from the schema to the objects of a study
+# -------------------------------------------------------------------------
 
 
 @contextmanager
@@ -222,7 +235,8 @@ def _table(path: str, folder: Path, tables: Tables | None) -> pd.DataFrame:
     if path not in tables:
         given = ", ".join(map(repr, tables)) or "none"
         raise InvalidProblemError(
-            f"the problem names the table {path!r}, which was not sent with it (got {given}); send it too"
+            f"the problem names the table {path!r}, which was not sent with it (got {given}); send "
+            "it too"
         )
     return tables[path]
 
@@ -250,7 +264,9 @@ def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domai
             return domain.with_context(spec.context or ())
     with _section("domain"):
         if spec.box is not None:
-            intervals: dict[str, Any] = {name: build_parameter(side) for name, side in spec.box.items()}
+            intervals: dict[str, Any] = {
+                name: build_parameter(side) for name, side in spec.box.items()
+            }
             representers = spec.representers or REPRESENTERS
             box = Domain.box(representers=representers, constraints=_constraints(spec), **intervals)
             return box.with_context(spec.context or ())
@@ -275,7 +291,11 @@ def _constraints(spec: DomainSpec) -> list[Any] | None:
         return None
     given: list[Any] = []
     for entry in spec.constraints:
-        given.append(PolygonConstraint([entry.polygon], entry.columns) if isinstance(entry, PolygonSpec) else entry)
+        given.append(
+            PolygonConstraint([entry.polygon], entry.columns)
+            if isinstance(entry, PolygonSpec)
+            else entry
+        )
     return given
 
 
@@ -317,7 +337,8 @@ def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
     if len(scales) not in (1, columns):
         expected = f"1 or {columns} numbers" if columns > 1 else "1 number"
         raise InvalidProblemError(
-            f"[model] lengthscales must be {expected}, got {len(scales)}; give one for all columns or one per column"
+            f"[model] lengthscales must be {expected}, got {len(scales)}; give one for all columns "
+            "or one per column"
         )
     variance = 1.0 if spec.variance is None else spec.variance
     with _section("model"):
@@ -327,7 +348,9 @@ def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
 def build_noise(spec: NoiseSpec) -> NoiseLike | None:
     """Build the noise from the section [noise]; None: to be learned."""
     if spec.levels is not None:
-        return NoiseLevels([level.variance for level in spec.levels], [level.cost for level in spec.levels])
+        return NoiseLevels(
+            [level.variance for level in spec.levels], [level.cost for level in spec.levels]
+        )
     return spec.column if spec.variance is None else spec.variance
 
 
@@ -347,7 +370,9 @@ def build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike 
     parts = build_travel(spec, folder, tables)
     travel = parts[0] if len(parts) == 1 else parts
     with _section("cost"):
-        return Cost(base, travel or {}, spec.magnitude or {}, spec.setup or {}, spec.start, spec.returns)
+        return Cost(
+            base, travel or {}, spec.magnitude or {}, spec.setup or {}, spec.start, spec.returns
+        )
 
 
 def build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[Any]:
@@ -362,7 +387,9 @@ def build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[An
             parts.append(GreatCircle(**spec.great_circle.model_dump()))
         if spec.network is not None:
             edges = _table(spec.network.table, folder, tables)
-            parts.append(Network(edges, spec.network.places, spec.network.rate, spec.network.directed))
+            parts.append(
+                Network(edges, spec.network.places, spec.network.rate, spec.network.directed)
+            )
         if spec.matrix is not None:
             matrix = _table(spec.matrix.table, folder, tables)
             named = matrix.set_index(matrix.columns[0])
@@ -372,12 +399,17 @@ def build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[An
 
 def _rates(spec: Mapping[str, float | DirectionsSpec]) -> dict[str, Any]:
     """Return rates by column as `Cost` takes them."""
-    return {name: rate.model_dump() if isinstance(rate, DirectionsSpec) else rate for name, rate in spec.items()}
+    return {
+        name: rate.model_dump() if isinstance(rate, DirectionsSpec) else rate
+        for name, rate in spec.items()
+    }
 
 
 def build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | None:
     """Build the vehicles from the section [vehicles]; None: a single crew."""
-    return {name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()} or None
+    return {
+        name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
+    } or None
 
 
 def build_tasks(spec: TasksSpec) -> Tasks | None:
@@ -404,7 +436,8 @@ def build_policy(spec: PolicySpec) -> Policy | None:
     if suffix:
         if not has_cost_option(policy):
             raise InvalidProblemError(
-                f'[policy] name: {name} always divides by the cost, got "{spec.name}"; leave out "/cost"'
+                f'[policy] name: {name} always divides by the cost, got "{spec.name}"; leave out '
+                '"/cost"'
             )
         options["per_cost"] = True
     with _section("policy"):
@@ -424,12 +457,15 @@ def _unknown_option(key: str, known: Sequence[str], name: str | None) -> str:
         name: Name of the policy as the problem has it; None: left out.
     """
     owners = [
-        other for other, policy in policy_classes().items() if key in {option.name for option in policy_options(policy)}
+        other
+        for other, policy in policy_classes().items()
+        if key in {option.name for option in policy_options(policy)}
     ]
     if name is not None or not owners:
         return unknown_name("key", key, known)
     return (
-        f"the default policy {DEFAULT_POLICY} has no key {key!r}, which belongs to {', '.join(owners)}; "
+        f"the default policy {DEFAULT_POLICY} has no key {key!r}, which belongs to "
+        f"{', '.join(owners)}; "
         f'name the policy too, such as name = "{owners[0]}"'
     )
 

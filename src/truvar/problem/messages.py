@@ -1,7 +1,7 @@
 """Messages for values that do not match a schema, the same for TOML files, Python dicts and HTTP requests.
 
-pydantic reports errors as records. `problem_message` and `request_message` turn one into a line such as
-`[noise] variance must be >= 0, got -0.1; give 0 or more`.
+pydantic reports errors as records. `problem_message` and `request_message` turn one into a line
+such as `[noise] variance must be >= 0, got -0.1; give 0 or more`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ TABLE = "<table>"  # and this one: the value is a table of keys
 NUMBERS = "<numbers>"  # and this one: the value is a list of numbers
 VALUES = "<values>"  # and this one: the value is a list of texts
 
-# What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from the error's context.
+# What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from
+# the error's context.
 EXPECTED: dict[str, tuple[str, str]] = {
     "bool_type": ("true or false", "write true or false"),
     "dict_type": ("a table of keys", "give one such as {{x = 1.0}}"),
@@ -82,7 +83,9 @@ def unknown_name_error(kind: str, name: str, known: Collection[str]) -> Pydantic
         name: The name that was given.
         known: The names that exist.
     """
-    return PydanticCustomError("unknown_name", "{message}", {"message": unknown_name(kind, name, known)})
+    return PydanticCustomError(
+        "unknown_name", "{message}", {"message": unknown_name(kind, name, known)}
+    )
 
 
 def problem_message(error: Error, sections: Collection[str]) -> str:
@@ -99,7 +102,8 @@ def request_message(error: Error, sections: Collection[str]) -> str:
     """Describe an error of an HTTP request.
 
     Args:
-        error: The record of the error; the location begins with "body", "query", "path" or "header".
+        error: The record of the error; the location begins with "body", "query", "path" or
+            "header".
         sections: Keys of a problem in the body that are tables, written in brackets.
     """
     parts = list(error["loc"][1:])

@@ -13,10 +13,16 @@ from truvar.problem.messages import expects, rule_error
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 WholeNumber = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=2)]
-Value = Annotated[bool, Field(strict=True)] | WholeNumber | Number | Annotated[str, Field(strict=True)]
+Value = (
+    Annotated[bool, Field(strict=True)] | WholeNumber | Number | Annotated[str, Field(strict=True)]
+)
 Name = Annotated[bool, Field(strict=True)] | Annotated[str, Field(strict=True)]
-Names = Annotated[list[Name], Field(min_length=1), expects("a list of texts such as ['lbfgs', 'saga']")]
-Values = Annotated[list[Value], Field(min_length=1), expects("a list of values such as ['low', 'high']")]
+Names = Annotated[
+    list[Name], Field(min_length=1), expects("a list of texts such as ['lbfgs', 'saga']")
+]
+Values = Annotated[
+    list[Value], Field(min_length=1), expects("a list of values such as ['low', 'high']")
+]
 KINDS = ("range", "log", "integer", "ordinal", "categorical", "boolean", "date")
 
 
@@ -25,25 +31,38 @@ class ParameterSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    range: Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")] | None = Field(
-        default=None, description="Numbers from low to high."
-    )
+    range: (
+        Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
+        | None
+    ) = Field(default=None, description="Numbers from low to high.")
     log: (
-        Annotated[tuple[Number, Number], expects("[low, high] such as [1e-6, 1e-1]", "give two numbers > 0")]
+        Annotated[
+            tuple[Number, Number],
+            expects("[low, high] such as [1e-6, 1e-1]", "give two numbers > 0"),
+        ]
         | Annotated[Literal[True], expects("true")]
         | None
-    ) = Field(default=None, description="Positive numbers on a logarithmic scale; true beside integer.")
+    ) = Field(
+        default=None, description="Positive numbers on a logarithmic scale; true beside integer."
+    )
     integer: (
-        Annotated[tuple[WholeNumber, WholeNumber], expects("[low, high] such as [1, 12]", "give two whole numbers")]
+        Annotated[
+            tuple[WholeNumber, WholeNumber],
+            expects("[low, high] such as [1, 12]", "give two whole numbers"),
+        ]
         | None
     ) = Field(default=None, description="Whole numbers from low to high.")
     ordinal: Values | None = Field(default=None, description="Values in their order.")
     categorical: Values | None = Field(default=None, description="Values without an order.")
-    boolean: Annotated[Literal[True], expects("true")] | None = Field(default=None, description="True or false.")
-    date: Annotated[tuple[Any, Any], expects("[first, last] such as [2026-05-01, 2026-09-30]")] | None = Field(
-        default=None, description="Dates from first to last."
+    boolean: Annotated[Literal[True], expects("true")] | None = Field(
+        default=None, description="True or false."
     )
-    step: Number | None = Field(default=None, description="Distance of the values of a range or of whole numbers.")
+    date: (
+        Annotated[tuple[Any, Any], expects("[first, last] such as [2026-05-01, 2026-09-30]")] | None
+    ) = Field(default=None, description="Dates from first to last.")
+    step: Number | None = Field(
+        default=None, description="Distance of the values of a range or of whole numbers."
+    )
     count: Count | None = Field(default=None, description="Number of values of an axis of a grid.")
 
     @model_validator(mode="after")

@@ -1,8 +1,9 @@
 """Schema of problem files: one set of pydantic models for TOML files, Python dicts and HTTP bodies.
 
-`ProblemSpec` is a whole problem, each of its sections a model of its own. Rules between keys are checked here too; what
-needs the data (columns of a table, options of a policy class) is checked when the study is built
-(`truvar.problem.build`). This module imports no numerical library, so that `truvar schema` is quick.
+`ProblemSpec` is a whole problem, each of its sections a model of its own. Rules between keys are
+checked here too; what needs the data (columns of a table, options of a policy class) is checked
+when the study is built (`truvar.problem.build`). This module imports no numerical library, so that
+`truvar schema` is quick.
 """
 
 from __future__ import annotations
@@ -42,11 +43,29 @@ from truvar.problem.parameters import Names, ParameterSpec
 
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
-TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")  # of [cost], in the order of their sum
-GOAL_KEYS = ("level_set", "between", "fraction_of_max", "fraction_of_min", "maximize", "minimize")  # one is given
-ENSEMBLE_KEYS = ("transform", "marginalise", "initial")  # of a model that is learned from the measurements
+TRAVEL_KEYS = (
+    "travel",
+    "euclidean",
+    "great_circle",
+    "network",
+    "matrix",
+)  # of [cost], in the order of their sum
+GOAL_KEYS = (
+    "level_set",
+    "between",
+    "fraction_of_max",
+    "fraction_of_min",
+    "maximize",
+    "minimize",
+)  # one is given
+ENSEMBLE_KEYS = (
+    "transform",
+    "marginalise",
+    "initial",
+)  # of a model that is learned from the measurements
 
-# -- values ------------------------------------------------------------------------------------------------------------
+# -- values
+# --------------------------------------------------------------------------------------------------
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 NonNegative = Annotated[Number, Field(ge=0)]
@@ -59,19 +78,25 @@ NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
 Text = Annotated[str, Field(strict=True)]
 
 NumberAxis = Annotated[
-    tuple[Number, Number, Count], expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers")
+    tuple[Number, Number, Count],
+    expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers"),
 ]
-NumberInterval = Annotated[tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")]
+NumberInterval = Annotated[
+    tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")
+]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
 StartPlace = Annotated[
     Text | dict[str, Number | Flag | Text],
     expects("a point such as {x = 0.5} or the name of a place", "give one of them"),
 ]
-LengthScales = Annotated[Positive | list[Positive], expects("a number > 0 or a list of them, one per column")]
+LengthScales = Annotated[
+    Positive | list[Positive], expects("a number > 0 or a list of them, one per column")
+]
 Mean = Annotated[Number | Text, expects("a number or the name of a column")]
 Pair = Annotated[tuple[Number, Number], expects("[low, high] such as [5, 7]", "give two numbers")]
 Thresholds = Annotated[
-    Number | Annotated[list[Number], Field(min_length=1)], expects("a number or an ascending list of numbers")
+    Number | Annotated[list[Number], Field(min_length=1)],
+    expects("a number or an ascending list of numbers"),
 ]
 Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
@@ -80,7 +105,10 @@ Start = Annotated[
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
-    expects("a list of numbers, one per task, or with noise levels a list per task with one number per level"),
+    expects(
+        "a list of numbers, one per task, or with noise levels a list per task with one number per "
+        "level"
+    ),
 ]
 
 
@@ -88,17 +116,25 @@ def _kind_of_side(value: Any) -> str:
     """Return which kind of column of a box or grid a value describes."""
     if isinstance(value, (Mapping, ParameterSpec)):
         return TABLE
-    if isinstance(value, (list, tuple)) and value and all(isinstance(part, (str, bool)) for part in value):
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(part, (str, bool)) for part in value)
+    ):
         return VALUES
     return NUMBERS
 
 
 Axis = Annotated[
-    Annotated[NumberAxis, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Annotated[NumberAxis, Tag(NUMBERS)]
+    | Annotated[Names, Tag(VALUES)]
+    | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
 ]
 Interval = Annotated[
-    Annotated[NumberInterval, Tag(NUMBERS)] | Annotated[Names, Tag(VALUES)] | Annotated[ParameterSpec, Tag(TABLE)],
+    Annotated[NumberInterval, Tag(NUMBERS)]
+    | Annotated[Names, Tag(VALUES)]
+    | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
 ]
 
@@ -121,7 +157,9 @@ class StrictModel(BaseModel):
 
     def given(self, *keys: str) -> list[str]:
         """Return those of the keys that were given a value."""
-        return [key for key in keys if key in self.model_fields_set and getattr(self, key) is not None]
+        return [
+            key for key in keys if key in self.model_fields_set and getattr(self, key) is not None
+        ]
 
 
 def _one_required(*keys: str) -> ConfigDict:
@@ -152,19 +190,27 @@ class DirectionsSpec(StrictModel):
 
 
 TravelRate = Annotated[
-    Annotated[NonNegative, Tag(TEXT)] | Annotated[DirectionsSpec, Tag(TABLE)], Discriminator(text_or_table)
+    Annotated[NonNegative, Tag(TEXT)] | Annotated[DirectionsSpec, Tag(TABLE)],
+    Discriminator(text_or_table),
 ]
-TravelRates = Annotated[dict[str, TravelRate], expects("rates by column such as {x = 0.25}", parts=True)]
+TravelRates = Annotated[
+    dict[str, TravelRate], expects("rates by column such as {x = 0.25}", parts=True)
+]
 
 
-# -- sections ----------------------------------------------------------------------------------------------------------
+# -- sections
+# --------------------------------------------------------------------------------------------------
 
 
 class PolygonSpec(StrictModel):
     """The inside of a polygon."""
 
-    polygon: Annotated[list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")]
-    columns: Annotated[tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")] = None
+    polygon: Annotated[
+        list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")
+    ]
+    columns: Annotated[
+        tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")
+    ] = None
 
 
 ConstraintEntry = Annotated[
@@ -182,10 +228,12 @@ class DomainSpec(StrictModel):
         description="Path of a CSV file or Excel workbook, relative to the problem file.",
         examples=["lake.csv"],
     )
-    columns: Annotated[list[Text], expects("a list of column names such as ['x', 'y']")] | None = Field(
-        default=None,
-        description="Columns of the table that are coordinates; all of them by default.",
-        examples=[["distance_m", "depth_m"]],
+    columns: Annotated[list[Text], expects("a list of column names such as ['x', 'y']")] | None = (
+        Field(
+            default=None,
+            description="Columns of the table that are coordinates; all of them by default.",
+            examples=[["distance_m", "depth_m"]],
+        )
     )
     label: Text | None = Field(
         default=None,
@@ -193,36 +241,62 @@ class DomainSpec(StrictModel):
         examples=["station"],
     )
     missing: Literal["refuse", "drop"] = Field(
-        default="refuse", description="Rows of the table that lack a coordinate: refuse the table, or leave them out."
+        default="refuse",
+        description="Rows of the table that lack a coordinate: refuse the table, or leave them out.",
     )
     duplicates: Literal["refuse", "drop"] = Field(
         default="refuse",
-        description="Rows of the table that repeat the point of another: refuse the table, or leave them out.",
+        description="Rows of the table that repeat the point of another: refuse the table, or "
+        "leave them out.",
     )
-    context: Annotated[list[Text], expects("a list of column names such as ['temperature']")] | None = Field(
+    context: (
+        Annotated[list[Text], expects("a list of column names such as ['temperature']")] | None
+    ) = Field(
         default=None,
         description="Columns that are given, not chosen, when a measurement is suggested.",
         examples=[["temperature"]],
     )
-    grid: Annotated[dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)] | None = Field(
+    grid: (
+        Annotated[
+            dict[str, Axis], expects("a table of columns such as {x = [0, 1, 50]}", parts=True)
+        ]
+        | None
+    ) = Field(
         default=None,
-        description="Every combination of values: by column [low, high, number of points], a list of texts, or a "
+        description="Every combination of values: by column [low, high, number of points], a list "
+        "of texts, or a "
         "parameter such as {log = [1e-6, 1e-1], count = 6} or {integer = [1, 12]}.",
         examples=[{"x": [0, 1478, 50], "y": [-18, 0, 50]}],
     )
-    box: Annotated[dict[str, Interval], expects("a table of columns such as {x = [0, 1]}", parts=True)] | None = Field(
+    box: (
+        Annotated[
+            dict[str, Interval], expects("a table of columns such as {x = [0, 1]}", parts=True)
+        ]
+        | None
+    ) = Field(
         default=None,
-        description="Any point in between: by column [low, high], a list of texts, which are categories, or a "
-        "parameter such as {log = [1e-6, 1e-1]}, {integer = [1, 12]}, {ordinal = [16, 32, 64]} or {boolean = true}.",
-        examples=[{"x": [0, 1], "y": [0, 1]}, {"lr": {"log": [1e-6, 1e-1]}, "solver": ["lbfgs", "saga"]}],
+        description="Any point in between: by column [low, high], a list of texts, which are "
+        "categories, or a "
+        "parameter such as {log = [1e-6, 1e-1]}, {integer = [1, 12]}, {ordinal = [16, 32, 64]} or "
+        "{boolean = true}.",
+        examples=[
+            {"x": [0, 1], "y": [0, 1]},
+            {"lr": {"log": [1e-6, 1e-1]}, "solver": ["lbfgs", "saga"]},
+        ],
     )
-    log: Annotated[Literal["auto"] | list[Text], expects('"auto" or a list of column names')] | None = Field(
+    log: (
+        Annotated[Literal["auto"] | list[Text], expects('"auto" or a list of column names')] | None
+    ) = Field(
         default=None,
-        description='Columns of the table that have a logarithmic scale; "auto" for those spaced by ratios.',
+        description='Columns of the table that have a logarithmic scale; "auto" for those spaced '
+        "by ratios.",
         examples=[["C", "gamma"]],
     )
     mixture: (
-        Annotated[dict[str, Interval], expects("a table of components such as {a = [0, 1], b = [0, 1]}", parts=True)]
+        Annotated[
+            dict[str, Interval],
+            expects("a table of components such as {a = [0, 1], b = [0, 1]}", parts=True),
+        ]
         | None
     ) = Field(
         default=None,
@@ -230,17 +304,28 @@ class DomainSpec(StrictModel):
         examples=[{"water": [0.2, 1], "ethanol": [0, 1]}],
     )
     parts: Annotated[int, Field(strict=True, ge=2)] | None = Field(
-        default=None, description=f"Number of steps of a mixture from 0 to 1 ({PARTS} by default).", examples=[20]
+        default=None,
+        description=f"Number of steps of a mixture from 0 to 1 ({PARTS} by default).",
+        examples=[20],
     )
     representers: Annotated[int, Field(strict=True, ge=2)] | None = Field(
-        default=None, description=f"Number of points that stand for a box ({REPRESENTERS} by default).", examples=[2500]
+        default=None,
+        description=f"Number of points that stand for a box ({REPRESENTERS} by default).",
+        examples=[2500],
     )
 
     constraints: list[ConstraintEntry] | None = Field(
         default=None,
-        description="What every point must satisfy: linear inequalities between columns, comparisons with values of a "
+        description="What every point must satisfy: linear inequalities between columns, "
+        "comparisons with values of a "
         "column, names of table columns of truth values, or polygons.",
-        examples=[["x + y <= 1", "solver != 'saga'", {"polygon": [[0, 0], [1, 0], [0.5, 1]], "columns": ["x", "y"]}]],
+        examples=[
+            [
+                "x + y <= 1",
+                "solver != 'saga'",
+                {"polygon": [[0, 0], [1, 0], [0.5, 1]], "columns": ["x", "y"]},
+            ]
+        ],
     )
 
     @model_validator(mode="after")
@@ -249,7 +334,10 @@ class DomainSpec(StrictModel):
         _check_one_given(self, *kinds)
         (kind,) = self.given(*kinds)
         if kind == "mixture" and self.constraints:
-            raise rule_error("constraints belong to a table, grid or box, got a mixture; give intervals of fractions")
+            raise rule_error(
+                "constraints belong to a table, grid or box, got a mixture; give intervals of "
+                "fractions"
+            )
         owners = {
             "columns": "table",
             "log": "table",
@@ -263,11 +351,20 @@ class DomainSpec(StrictModel):
             if self.given(key) and kind != owner:
                 raise rule_error(f"{key} belongs to a {owner}, got a {kind}; leave out {key}")
         if self.given("context") and kind == "mixture":
-            raise rule_error("context belongs to a table, grid or box, got a mixture; leave out context")
-        reserved = {"box": ("representers", "seed", "constraints"), "grid": ("constraints",), "mixture": ("parts",)}
+            raise rule_error(
+                "context belongs to a table, grid or box, got a mixture; leave out context"
+            )
+        reserved = {
+            "box": ("representers", "seed", "constraints"),
+            "grid": ("constraints",),
+            "mixture": ("parts",),
+        }
         for name in reserved.get(kind, ()):
             if name in getattr(self, kind):
-                raise rule_error(f"{kind} cannot have a column {name!r}, which is the name of an option; rename it")
+                raise rule_error(
+                    f"{kind} cannot have a column {name!r}, which is the name of an option; rename "
+                    "it"
+                )
         return self
 
 
@@ -278,30 +375,38 @@ class GoalSpec(StrictModel):
 
     level_set: Thresholds | None = Field(
         default=None,
-        description="Threshold: find the points whose value is above it; or several, for the bands between them.",
+        description="Threshold: find the points whose value is above it; or several, for the bands "
+        "between them.",
         examples=[7.0, [5.0, 7.0, 10.0]],
     )
     between: Pair | None = Field(
-        default=None, description="Find the points whose value lies between two thresholds.", examples=[[5.0, 7.0]]
+        default=None,
+        description="Find the points whose value lies between two thresholds.",
+        examples=[[5.0, 7.0]],
     )
     fraction_of_max: Number | None = Field(
-        default=None, description="Threshold relative to the unknown maximum, between 0 and 1.", examples=[0.8]
+        default=None,
+        description="Threshold relative to the unknown maximum, between 0 and 1.",
+        examples=[0.8],
     )
     fraction_of_min: Positive | None = Field(
         default=None,
-        description="Threshold relative to the unknown minimum: above 1 if that is positive, below 1 if negative.",
+        description="Threshold relative to the unknown minimum: above 1 if that is positive, below "
+        "1 if negative.",
         examples=[1.2],
     )
-    maximize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
-        default=None, description="Find the point with the largest value."
-    )
-    minimize: Annotated[Literal[True], expects("true", "write true or leave out the key")] | None = Field(
-        default=None, description="Find the point with the smallest value."
-    )
+    maximize: (
+        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
+    ) = Field(default=None, description="Find the point with the largest value.")
+    minimize: (
+        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
+    ) = Field(default=None, description="Find the point with the smallest value.")
     monotone: Flag | None = Field(
         default=None,
-        description="Whether points that are classified stay so; false allows them to become undecided. Default: as "
-        "the policy has it, which is true for truvar and gchk and with a beta that is proven, false for the others.",
+        description="Whether points that are classified stay so; false allows them to become "
+        "undecided. Default: as "
+        "the policy has it, which is true for truvar and gchk and with a beta that is proven, "
+        "false for the others.",
     )
 
     @model_validator(mode="after")
@@ -318,32 +423,41 @@ class ModelSpec(StrictModel):
     )
     lengthscales: LengthScales | None = Field(
         default=None,
-        description="Length scales, one or one per column, in the units of the columns. Leave out to learn the model.",
+        description="Length scales, one or one per column, in the units of the columns. Leave out "
+        "to learn the model.",
         examples=[[244.7, 2.72]],
     )
     variance: Positive | None = Field(
-        default=None, description="Prior variance k(x, x); needs lengthscales beside it (1 by default).", examples=[4.5]
+        default=None,
+        description="Prior variance k(x, x); needs lengthscales beside it (1 by default).",
+        examples=[4.5],
     )
     mean: Mean | None = Field(
         default=None,
-        description="Prior mean: a number, or the column of the table that has it. Leave out to learn a constant.",
+        description="Prior mean: a number, or the column of the table that has it. Leave out to "
+        "learn a constant.",
         examples=[2.4, "bathymetry"],
     )
     refit_every: Count | None = Field(
-        default=None, description="Number of measurements between two fits of a learned model.", examples=[3]
+        default=None,
+        description="Number of measurements between two fits of a learned model.",
+        examples=[3],
     )
     learn_noise: Flag = Field(
-        default=False, description="Learn the noise variance too, as is always done without [noise]."
+        default=False,
+        description="Learn the noise variance too, as is always done without [noise].",
     )
     transform: Literal["auto", "log", "none"] = Field(
         default="auto",
-        description='How a learned model transforms the values: "auto" for a power if they call for one, "log" for '
+        description='How a learned model transforms the values: "auto" for a power if they call '
+        'for one, "log" for '
         'logarithms (mean and noise are then those of the logarithms), "none".',
         examples=["log"],
     )
     marginalise: Flag = Field(
         default=True,
-        description="Average a learned model over the plausible hyperparameters; false uses the most probable ones.",
+        description="Average a learned model over the plausible hyperparameters; false uses the "
+        "most probable ones.",
     )
     initial: Annotated[int, Field(strict=True, ge=2)] | None = Field(
         default=None,
@@ -356,20 +470,29 @@ class ModelSpec(StrictModel):
         examples=["last_year.csv"],
     )
     value: Text | None = Field(
-        default=None, description="Column of measured values in the training file.", examples=["algae"]
+        default=None,
+        description="Column of measured values in the training file.",
+        examples=["algae"],
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.value is not None and self.training is None:
-            raise rule_error(f"value = {self.value!r} is a column of the training file, got no training; give training")
+            raise rule_error(
+                f"value = {self.value!r} is a column of the training file, got no training; give "
+                "training"
+            )
         for key in self.given(*ENSEMBLE_KEYS):
             if self.training is not None:
-                raise rule_error(f"{key} is for a model learned from the measurements, got training too; leave out one")
+                raise rule_error(
+                    f"{key} is for a model learned from the measurements, got training too; leave "
+                    "out one"
+                )
         if self.lengthscales is None:
             if self.variance is not None:
                 raise rule_error(
-                    f"variance needs lengthscales beside it, got variance = {self.variance:g} alone; give both, or "
+                    f"variance needs lengthscales beside it, got variance = {self.variance:g} "
+                    "alone; give both, or "
                     "neither to learn them"
                 )
             return self
@@ -381,8 +504,11 @@ class ModelSpec(StrictModel):
 class LevelSpec(StrictModel):
     """One noise level: its variance and what it adds to the cost."""
 
-    variance: Annotated[NonNegative | Text, expects("a number >= 0 or the name of a column")] = Field(
-        description="Noise variance of a measurement at this level, or the column of the table that has it."
+    variance: Annotated[NonNegative | Text, expects("a number >= 0 or the name of a column")] = (
+        Field(
+            description="Noise variance of a measurement at this level, or the column of the table "
+            "that has it."
+        )
     )
     cost: NonNegative = Field(description="Cost added to that of the point.")
 
@@ -394,13 +520,18 @@ class NoiseSpec(StrictModel):
         default=None, description="Noise variance of one measurement.", examples=[0.136]
     )
     column: Text | None = Field(
-        default=None, description="Column of the table with the noise variance of each point.", examples=["variance"]
+        default=None,
+        description="Column of the table with the noise variance of each point.",
+        examples=["variance"],
     )
     levels: (
         Annotated[
             list[LevelSpec],
             Field(min_length=1),
-            expects("a list such as [{variance = 1e-3, cost = 10}]", "give every level its variance and cost"),
+            expects(
+                "a list such as [{variance = 1e-3, cost = 10}]",
+                "give every level its variance and cost",
+            ),
         ]
         | None
     ) = Field(
@@ -433,7 +564,9 @@ class NetworkSpec(StrictModel):
     """Ways along the edges of a network."""
 
     table: Text = Field(description="Path of a CSV file with the columns from, to and cost.")
-    places: Text | None = Field(default=None, description="Column of the domain's table with the place of each point.")
+    places: Text | None = Field(
+        default=None, description="Column of the domain's table with the place of each point."
+    )
     rate: NonNegative = Field(default=1.0, description="Factor of the costs.")
     directed: Flag = Field(default=False, description="Whether an edge leads one way only.")
 
@@ -441,8 +574,12 @@ class NetworkSpec(StrictModel):
 class MatrixSpec(StrictModel):
     """Ways with costs given as a matrix."""
 
-    table: Text = Field(description="Path of a CSV file: the names of the places, then a column per place.")
-    places: Text | None = Field(default=None, description="Column of the domain's table with the place of each point.")
+    table: Text = Field(
+        description="Path of a CSV file: the names of the places, then a column per place."
+    )
+    places: Text | None = Field(
+        default=None, description="Column of the domain's table with the place of each point."
+    )
     rate: NonNegative = Field(default=1.0, description="Factor of the costs.")
 
 
@@ -450,7 +587,8 @@ class VehicleSpec(StrictModel):
     """A vehicle or crew."""
 
     start: StartPlace | None = Field(
-        default=None, description="Position before its first measurement; that of [cost] by default."
+        default=None,
+        description="Position before its first measurement; that of [cost] by default.",
     )
     speed: Positive = Field(default=1.0, description="Travel costs are divided by it.")
     budget: Positive | None = Field(default=None, description="Total cost of its measurements.")
@@ -461,30 +599,37 @@ class CostSpec(StrictModel):
 
     base: Number | None = Field(
         default=None,
-        description="Cost of every measurement; 0 by default if [cost] has other keys, 1 without [cost].",
+        description="Cost of every measurement; 0 by default if [cost] has other keys, 1 without "
+        "[cost].",
         examples=[4.0],
     )
     column: Text | None = Field(
-        default=None, description="Column of the table with the cost of each point.", examples=["duration_s"]
+        default=None,
+        description="Column of the table with the cost of each point.",
+        examples=["duration_s"],
     )
     travel: TravelRates | None = Field(
         default=None,
-        description="Rate by column, times the distance from the point measured last; it may differ by direction.",
+        description="Rate by column, times the distance from the point measured last; it may "
+        "differ by direction.",
         examples=[{"distance_m": 0.25}, {"depth_m": {"increasing": 0.5, "decreasing": 0.1}}],
     )
     euclidean: TravelRates | None = Field(
         default=None,
-        description="Rate by column for ways in a straight line: the root of the sum of (rate x difference)^2.",
+        description="Rate by column for ways in a straight line: the root of the sum of (rate x "
+        "difference)^2.",
         examples=[{"east_m": 0.25, "north_m": 0.25}],
     )
     great_circle: GreatCircleSpec | None = Field(
         default=None,
-        description="Ways along great circles: columns of longitude and latitude, and the cost of a kilometre.",
+        description="Ways along great circles: columns of longitude and latitude, and the cost of "
+        "a kilometre.",
         examples=[{"longitude": "lon", "latitude": "lat", "rate": 0.1}],
     )
     network: NetworkSpec | None = Field(
         default=None,
-        description="Shortest ways in a network: a table of edges, and the column with the place of each point.",
+        description="Shortest ways in a network: a table of edges, and the column with the place "
+        "of each point.",
         examples=[{"table": "roads.csv", "places": "village"}],
     )
     matrix: MatrixSpec | None = Field(
@@ -499,52 +644,73 @@ class CostSpec(StrictModel):
     )
     start: StartPlace | None = Field(
         default=None,
-        description="Position before the first measurement: a point, or a place of the network or matrix.",
+        description="Position before the first measurement: a point, or a place of the network or "
+        "matrix.",
         examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
     )
-    returns: Flag = Field(default=False, description="Whether the way back to the start must fit into the budget.")
+    returns: Flag = Field(
+        default=False, description="Whether the way back to the start must fit into the budget."
+    )
     magnitude: Rates | None = Field(
-        default=None, description="Rate by column, times the size of the coordinate.", examples=[{"depth_m": 4.0}]
+        default=None,
+        description="Rate by column, times the size of the coordinate.",
+        examples=[{"depth_m": 4.0}],
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.base is not None and self.column is not None:
             raise rule_error(
-                f"needs either base or column, got base = {self.base:g} and column = {self.column!r}; leave out one"
+                f"needs either base or column, got base = {self.base:g} and column = "
+                f"{self.column!r}; leave out one"
             )
         return self
 
     @property
     def known(self) -> bool:
         """Whether a cost is given."""
-        return bool(self.given("base", "column", "magnitude", "setup", "start", "returns", *TRAVEL_KEYS))
+        return bool(
+            self.given("base", "column", "magnitude", "setup", "start", "returns", *TRAVEL_KEYS)
+        )
 
 
 class TasksSpec(StrictModel):
     """Correlated quantities that can be measured instead of the target, which is the first task."""
 
-    names: Annotated[list[Text], Field(min_length=2), expects("a list of at least two different names")] | None = Field(
-        default=None, description="Names of the tasks, the target first.", examples=[["algae", "turbidity"]]
+    names: (
+        Annotated[
+            list[Text], Field(min_length=2), expects("a list of at least two different names")
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Names of the tasks, the target first.",
+        examples=[["algae", "turbidity"]],
     )
-    covariance: Annotated[list[list[Number]], expects("a matrix of numbers such as [[1, 0.5], [0.5, 1]]")] | None = (
-        Field(
-            default=None,
-            description="Covariance between the tasks, a row per task; it multiplies the kernel. Learned by default.",
-            examples=[[[1.0, 0.5], [0.5, 1.0]]],
-        )
+    covariance: (
+        Annotated[list[list[Number]], expects("a matrix of numbers such as [[1, 0.5], [0.5, 1]]")]
+        | None
+    ) = Field(
+        default=None,
+        description="Covariance between the tasks, a row per task; it multiplies the kernel. "
+        "Learned by default.",
+        examples=[[[1.0, 0.5], [0.5, 1.0]]],
     )
     noise: NoisePerTask | None = Field(
         default=None,
-        description="Noise variance of each task, with noise levels a list per task; that of [noise] by default.",
+        description="Noise variance of each task, with noise levels a list per task; that of "
+        "[noise] by default.",
         examples=[[0.1, 0.2]],
     )
     cost: PerTask | None = Field(
-        default=None, description="Cost of each task; that of [cost] by default.", examples=[[10, 1]]
+        default=None,
+        description="Cost of each task; that of [cost] by default.",
+        examples=[[10, 1]],
     )
     mean: PerTask | None = Field(
         default=None,
-        description="Prior mean of each task; by default that of [model], of the target alone without covariance.",
+        description="Prior mean of each task; by default that of [model], of the target alone "
+        "without covariance.",
         examples=[[2.4, 0.0]],
     )
 
@@ -591,7 +757,10 @@ class TopSpec(StrictModel):
 
 Beta = Annotated[
     Positive | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec,
-    expects("a number > 0, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}", "give one of them"),
+    expects(
+        "a number > 0, {log = 1.0}, {theorem = 0.1} or {rkhs = 5.0, delta = 0.1}",
+        "give one of them",
+    ),
 ]
 Among = Annotated[
     Annotated[
@@ -617,7 +786,10 @@ PolicyName = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "anyOf": [{"enum": list(POLICY_NAMES)}, {"pattern": f"^({'|'.join(POLICY_NAMES)})/cost$"}],
+            "anyOf": [
+                {"enum": list(POLICY_NAMES)},
+                {"pattern": f"^({'|'.join(POLICY_NAMES)})/cost$"},
+            ],
         }
     ),
 ]
@@ -630,22 +802,26 @@ class PolicySpec(StrictModel):
 
     name: PolicyName | None = Field(
         default=None,
-        description='Name of the policy; "/cost" after it divides its score by the cost. Default: "auto"; '
+        description='Name of the policy; "/cost" after it divides its score by the cost. Default: '
+        '"auto"; '
         '"truvar" is the algorithm of the paper.',
         examples=["auto", "truvar", "ei/cost"],
     )
     beta: Beta | None = Field(
         default=None,
-        description="Confidence parameter: a constant, {log = a}, {theorem = delta} or {rkhs = norm, delta = delta}.",
+        description="Confidence parameter: a constant, {log = a}, {theorem = delta} or {rkhs = "
+        "norm, delta = delta}.",
         examples=[9.0, {"log": 1.0}, {"theorem": 0.1}, {"rkhs": 5.0, "delta": 0.1}],
     )
     among: Among | None = Field(
         default=None,
-        description='Choose only among undecided points ("potential") or the best few: {top = 20, by = "ei"}.',
+        description='Choose only among undecided points ("potential") or the best few: {top = 20, '
+        'by = "ei"}.',
         examples=["potential", {"top": 20, "by": "ei"}],
     )
     anticipate: Literal["mean", "average"] | None = Field(
-        default=None, description="Score the undecided points as they would be after the measurement."
+        default=None,
+        description="Score the undecided points as they would be after the measurement.",
     )
 
     @property
@@ -658,62 +834,82 @@ class LimitsSpec(StrictModel):
     """Limits of a run, which stops at the first one reached."""
 
     budget: NonNegative | None = Field(default=None, description="Total cost.", examples=[500])
-    steps: NonNegativeCount | None = Field(default=None, description="Number of measurements.", examples=[200])
+    steps: NonNegativeCount | None = Field(
+        default=None, description="Number of measurements.", examples=[200]
+    )
     epsilon: NonNegative | None = Field(
-        default=None, description="Accuracy of the answer, in the units of the values.", examples=[0.5]
+        default=None,
+        description="Accuracy of the answer, in the units of the values.",
+        examples=[0.5],
     )
     f1: F1 | None = Field(
         default=None,
-        description="Level set: F1 score of the classification that is reached with 97.5 % probability.",
+        description="Level set: F1 score of the classification that is reached with 97.5 % "
+        "probability.",
         examples=[0.95],
     )
     regret: NonNegative | None = Field(
         default=None,
-        description="Optimum: regret of the recommended point, in the units of the values, that is not exceeded with "
+        description="Optimum: regret of the recommended point, in the units of the values, that is "
+        "not exceeded with "
         "97.5 % probability.",
         examples=[0.01],
     )
     improvement_per_cost: NonNegative | None = Field(
         default=None,
-        description="Optimum: expected improvement per unit cost below which no measurement is worth its cost.",
+        description="Optimum: expected improvement per unit cost below which no measurement is "
+        "worth its cost.",
         examples=[0.001],
     )
     max_failures: NonNegativeCount | None = Field(
-        default=None, description="Number of measurements that may fail in one run; one more ends it.", examples=[5]
+        default=None,
+        description="Number of measurements that may fail in one run; one more ends it.",
+        examples=[5],
     )
     retries: NonNegativeCount | None = Field(
-        default=None, description="How often a measurement is repeated before it counts as failed.", examples=[2]
+        default=None,
+        description="How often a measurement is repeated before it counts as failed.",
+        examples=[2],
     )
 
 
-# -- the whole ---------------------------------------------------------------------------------------------------------
+# -- the whole
+# --------------------------------------------------------------------------------------------------
 
 
 class StudySpec(StrictModel):
     """A problem without its domain."""
 
     name: Text | None = Field(
-        default=None, description="Name of the study; the name of the file by default.", examples=["lake"]
+        default=None,
+        description="Name of the study; the name of the file by default.",
+        examples=["lake"],
     )
     seed: NonNegativeCount = Field(default=0, description="Seed of the random choices.")
     start: Start | None = Field(
         default=None,
-        description='First suggestion: "random", the index of a point or a point; the policy\'s choice by default.',
+        description='First suggestion: "random", the index of a point or a point; the policy\'s '
+        "choice by default.",
         examples=["random", 0, {"x": 0.5}],
     )
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
     cost: CostSpec = Field(default=CostSpec(), description="Cost of a measurement.")
-    tasks: TasksSpec = Field(default=TasksSpec(), description="Other quantities that can be measured instead.")
+    tasks: TasksSpec = Field(
+        default=TasksSpec(), description="Other quantities that can be measured instead."
+    )
     vehicles: Annotated[
-        dict[str, VehicleSpec], expects("a table of vehicles such as {boat-1 = {speed = 2}}", parts=True)
+        dict[str, VehicleSpec],
+        expects("a table of vehicles such as {boat-1 = {speed = 2}}", parts=True),
     ] = Field(
         default={},
         description="Vehicles or crews by name, each with a position of its own.",
         examples=[{"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 300}}],
     )
-    policy: PolicySpec = Field(default=PolicySpec(), description="How the next measurement is chosen.")
+    policy: PolicySpec = Field(
+        default=PolicySpec(), description="How the next measurement is chosen."
+    )
     run: LimitsSpec = Field(default=LimitsSpec(), description="Limits at which `truvar run` stops.")
 
     @model_validator(mode="before")
@@ -739,10 +935,15 @@ class ProblemSpec(StudySpec):
     def _check_noise(self) -> Self:
         if self.noise.known:
             if self.model.learn_noise and self.model.lengthscales is not None:
-                raise rule_error("[model] learn_noise = true needs an unknown noise, got [noise] too; leave out one")
+                raise rule_error(
+                    "[model] learn_noise = true needs an unknown noise, got [noise] too; leave out "
+                    "one"
+                )
             return self
         if "learn_noise" in self.model.model_fields_set and not self.model.learn_noise:
-            raise rule_error("[model] learn_noise = false needs a known noise, got no [noise]; give its variance")
+            raise rule_error(
+                "[model] learn_noise = false needs a known noise, got no [noise]; give its variance"
+            )
         return self
 
 
@@ -773,7 +974,8 @@ def parse_spec(model: type[SpecT], data: Any) -> SpecT:
         raise InvalidProblemError(problem_message(first, SECTIONS)) from None
 
 
-# -- JSON Schema -------------------------------------------------------------------------------------------------------
+# -- JSON Schema
+# --------------------------------------------------------------------------------------------------
 
 
 class _TomlJsonSchema(GenerateJsonSchema):
@@ -812,7 +1014,10 @@ def problem_json_schema() -> dict[str, Any]:
     for option_name, names in sorted(owners.items()):
         if option_name in properties:
             continue
-        properties[option_name] = {"title": option_name, "description": f"Option of {', '.join(names)}."}
+        properties[option_name] = {
+            "title": option_name,
+            "description": f"Option of {', '.join(names)}.",
+        }
         if types[option_name] in _OPTION_TYPES:
             properties[option_name]["type"] = _OPTION_TYPES[types[option_name]]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "truvar problem file"}

@@ -47,11 +47,17 @@ class ProblemAnswers:
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:
-            raise InvalidArgumentError(f"goal must be one of {', '.join(GOALS)}, got {self.goal!r}; give one of them")
+            raise InvalidArgumentError(
+                f"goal must be one of {', '.join(GOALS)}, got {self.goal!r}; give one of them"
+            )
         if self.goal == "level_set" and self.threshold is None:
-            raise InvalidArgumentError("a level set needs a threshold, got none; give one such as 7.0")
+            raise InvalidArgumentError(
+                "a level set needs a threshold, got none; give one such as 7.0"
+            )
         if not self.columns:
-            raise InvalidArgumentError("a problem needs at least one coordinate, got none; name some columns")
+            raise InvalidArgumentError(
+                "a problem needs at least one coordinate, got none; name some columns"
+            )
 
 
 def problem_template(answers: ProblemAnswers) -> str:
@@ -60,7 +66,15 @@ def problem_template(answers: ProblemAnswers) -> str:
     Args:
         answers: The answers.
     """
-    sections = [_head(answers), _domain(answers), _goal(answers), MODEL, _noise(answers), _cost(answers), _run(answers)]
+    sections = [
+        _head(answers),
+        _domain(answers),
+        _goal(answers),
+        MODEL,
+        _noise(answers),
+        _cost(answers),
+        _run(answers),
+    ]
     return "\n".join(sections)
 
 
@@ -76,7 +90,8 @@ MODEL = """[model]
 def _head(answers: ProblemAnswers) -> str:
     return (
         "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
-        "# Check it with `truvar new THIS_FILE --check`; all keys: docs/reference/problem-file.md.\n"
+        "# Check it with `truvar new THIS_FILE --check`; all keys: "
+        "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
     )
 
@@ -88,7 +103,9 @@ def _domain(answers: ProblemAnswers) -> str:
             f"table = {_text(answers.table)}  # a row for each place that can be measured\n"
             f"columns = [{', '.join(map(_text, answers.columns))}]  # the coordinates\n"
         )
-    sides = ", ".join(f"{_key(name)} = [{low!r}, {high!r}]" for name, (low, high) in answers.box.items())
+    sides = ", ".join(
+        f"{_key(name)} = [{low!r}, {high!r}]" for name, (low, high) in answers.box.items()
+    )
     return f"[domain]\nbox = {{{sides}}}  # any point between these ends can be measured\n"
 
 
@@ -97,16 +114,23 @@ def _goal(answers: ProblemAnswers) -> str:
         return f"[goal]\nlevel_set = {answers.threshold!r}  # where is the value above this?\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
-        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n# level_set = 7.0  # or: where is it above 7?\n"
+        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
+        "# level_set = 7.0  # or: where is it above 7?\n"
     )
 
 
 def _noise(answers: ProblemAnswers) -> str:
     lines = ["[noise]"]
     if answers.noise is None:
-        lines.append("# variance = 0.01  # of a measurement, its standard deviation squared; left out: learned")
+        lines.append(
+            "# variance = 0.01  # of a measurement, its standard deviation squared; left out: "
+            "learned"
+        )
     else:
-        lines.append(f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation squared")
+        lines.append(
+            f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation "
+            "squared"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -116,7 +140,10 @@ def _cost(answers: ProblemAnswers) -> str:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
         lines.append(f"travel = {{{rates}}}  # cost per unit of way from the last place")
     else:
-        lines.append(f"# travel = {{{_key(answers.columns[0])} = 0.25}}  # cost per unit of way from the last place")
+        lines.append(
+            f"# travel = {{{_key(answers.columns[0])} = 0.25}}  # cost per unit of way from the "
+            "last place"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -129,7 +156,10 @@ def _run(answers: ProblemAnswers) -> str:
     if answers.goal == "level_set":
         lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
     else:
-        lines.append("# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % probability")
+        lines.append(
+            "# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % "
+            "probability"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -51,13 +51,16 @@ EXCEPTIONS_BY_STATUS: dict[int, type[TruvarError]] = {
 """Exceptions for errors that do not name their class; `ServiceError` for any other status."""
 
 
-def connect(url: str, token: str | None = None, name: str | None = None, *, who: str | None = None) -> RemoteStudy:
+def connect(
+    url: str, token: str | None = None, name: str | None = None, *, who: str | None = None
+) -> RemoteStudy:
     """Return a study on a server.
 
     Args:
         url: Address of the server, or of the study as the browser shows it.
         token: Token of the server, if it needs one.
-        name: Name of the study; not needed if the server has only one or `url` is that of the study.
+        name: Name of the study; not needed if the server has only one or `url` is that of the
+            study.
         who: Who makes changes, for the event log; default: the user and the machine.
 
     Raises:
@@ -72,7 +75,8 @@ def connect(url: str, token: str | None = None, name: str | None = None, *, who:
         if len(names) != 1:
             listed = ", ".join(map(repr, names[:10])) or "none"
             raise StudyNotFoundError(
-                f"the server has {len(names)} studies ({listed}), expected one where no name is given; give name=... "
+                f"the server has {len(names)} studies ({listed}), expected one where no name is "
+                "given; give name=... "
                 "or the address of the study"
             )
         (name,) = names
@@ -94,12 +98,15 @@ class Server:
         study_in_url: Name of the study, if the address given was that of a study.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, who: str | None = None, timeout: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, *, who: str | None = None, timeout: float = 60.0
+    ) -> None:
         library = import_optional("httpx", "a connection to a server", "service")
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.netloc:
             raise InvalidArgumentError(
-                f"the address of a server must be like http://127.0.0.1:8765, got {url!r}; correct it"
+                f"the address of a server must be like http://127.0.0.1:8765, got {url!r}; correct "
+                "it"
             )
         self.url = f"{address.scheme}://{address.netloc}"
         self.study_in_url = unquote(address.fragment.partition("/study/")[2]) or None
@@ -107,15 +114,21 @@ class Server:
         headers = {"User-Agent": "truvar/python", "X-Truvar-Who": self.who}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self._http: httpx.Client = library.Client(base_url=f"{self.url}/api", headers=headers, timeout=timeout)
-        weakref.finalize(self, self._http.close)  # a connection that is dropped leaves no open socket
+        self._http: httpx.Client = library.Client(
+            base_url=f"{self.url}/api", headers=headers, timeout=timeout
+        )
+        weakref.finalize(
+            self, self._http.close
+        )  # a connection that is dropped leaves no open socket
         self._transport_error = library.TransportError
 
     def studies(self) -> pd.DataFrame:
         """Return a table of the studies of the server, like `truvar.studies`."""
         frame = pd.DataFrame(self.get("/studies")["studies"])
         if frame.empty:
-            return pd.DataFrame(columns=["name", "goal", "steps", "spent", "pending", "created", "changed"])
+            return pd.DataFrame(
+                columns=["name", "goal", "steps", "spent", "pending", "created", "changed"]
+            )
         for column in ("created", "changed"):
             frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
         return frame
@@ -137,10 +150,11 @@ class Server:
         """Create a study on the server.
 
         Args:
-            problem: Text of a problem file, the `Path` of one (its tables are sent with it), a dict, or a local
-                `Study`, which is copied with all its events.
+            problem: Text of a problem file, the `Path` of one (its tables are sent with it), a
+                dict, or a local `Study`, which is copied with all its events.
             name: Name of the study; default: that of the file or of the local study.
-            tables: Tables that the problem names: CSV text, the `Path` of a CSV file, or a DataFrame.
+            tables: Tables that the problem names: CSV text, the `Path` of a CSV file, or a
+                DataFrame.
 
         Raises:
             StudyExistsError: If the name is taken.
@@ -196,7 +210,8 @@ class Server:
             path: Path below /api.
 
         Raises:
-            TruvarError: If the server refuses the request; the class is that of the server's exception.
+            TruvarError: If the server refuses the request; the class is that of the server's
+                exception.
         """
         return self._request("GET", path, None, repeatable=True).json()
 
@@ -225,7 +240,9 @@ class Server:
         """
         return self._request("POST", path, body, repeatable).json()
 
-    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, repeatable: bool) -> httpx.Response:
+    def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None, repeatable: bool
+    ) -> httpx.Response:
         attempts = MAX_ATTEMPTS if repeatable else 1
         for attempt in range(attempts):
             if attempt > 0:
@@ -238,7 +255,9 @@ class Server:
             if response.is_success:
                 return response
             raise _exception(response)
-        raise ServiceError(f"cannot reach the server {self.url} ({failure}); check that it runs") from None
+        raise ServiceError(
+            f"cannot reach the server {self.url} ({failure}); check that it runs"
+        ) from None
 
 
 def _exception(response: httpx.Response) -> Exception:
@@ -247,7 +266,9 @@ def _exception(response: httpx.Response) -> Exception:
         content = response.json()
     except ValueError:
         content = None
-    if not isinstance(content, dict) or "error" not in content:  # not from truvar: a proxy, or another server
+    if (
+        not isinstance(content, dict) or "error" not in content
+    ):  # not from truvar: a proxy, or another server
         content = {"error": response.text[:200] or "empty answer"}
     if "finished" in content:
         return Finished(content["finished"])
@@ -272,4 +293,6 @@ def _tables_of_problem_file(path: Path) -> dict[str, str]:
     spec = parse_spec(ProblemSpec, read_toml(path))
     travel = [part.table for part in (spec.cost.network, spec.cost.matrix) if part is not None]
     named = [spec.domain.table, spec.model.training, *travel]
-    return {name: (path.parent / name).read_text(encoding="utf-8") for name in named if name is not None}
+    return {
+        name: (path.parent / name).read_text(encoding="utf-8") for name in named if name is not None
+    }

@@ -56,7 +56,9 @@ class CopiedViews(BaseStudy):
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
         return self.copy().predict(points)
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
+    def predict_measurement(
+        self, what: Suggestion | int | Mapping[str, Any]
+    ) -> tuple[float, float]:
         return self.copy().predict_measurement(what)
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:

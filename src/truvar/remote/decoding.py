@@ -21,7 +21,9 @@ from truvar.study.suggestion import Suggestion
 
 def decode_suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
     """Return a suggestion."""
-    return Suggestion(**{**with_label(form, domain), "gain": decode_number(form["gain"], float("nan"))})
+    return Suggestion(
+        **{**with_label(form, domain), "gain": decode_number(form["gain"], float("nan"))}
+    )
 
 
 def with_label(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
@@ -62,15 +64,22 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
 def _bands(form: Mapping[str, Any] | None) -> BandStatements | None:
     if form is None:
         return None
-    scores = [Estimate(decode_number(f1["mean"], nan), f1["low"], f1["high"]) for f1 in form["expected_f1"]]
-    return BandStatements(np.array(form["probability"], dtype=float), np.array(form["reported"], int), tuple(scores))
+    scores = [
+        Estimate(decode_number(f1["mean"], nan), f1["low"], f1["high"])
+        for f1 in form["expected_f1"]
+    ]
+    return BandStatements(
+        np.array(form["probability"], dtype=float), np.array(form["reported"], int), tuple(scores)
+    )
 
 
 def _estimate(form: Mapping[str, Any] | None, lowest: float = 0.0) -> Estimate | None:
     if form is None:
         return None
     return Estimate(
-        decode_number(form["mean"], nan), decode_number(form["low"], lowest), decode_number(form["high"], inf)
+        decode_number(form["mean"], nan),
+        decode_number(form["low"], lowest),
+        decode_number(form["high"], inf),
     )
 
 
@@ -103,7 +112,9 @@ def decode_number(value: Any, missing: float) -> float:
     return missing if value is None else float(value)
 
 
-def decode_result(domain: Domain, goal: Goal, posterior: Mapping[str, Any], stop_reason: str | None) -> Result:
+def decode_result(
+    domain: Domain, goal: Goal, posterior: Mapping[str, Any], stop_reason: str | None
+) -> Result:
     """Return the result of a study, equal to that of the study itself.
 
     Args:
@@ -115,7 +126,9 @@ def decode_result(domain: Domain, goal: Goal, posterior: Mapping[str, Any], stop
     result = posterior["result"]
     sets = np.array(list(posterior["sets"]))
     best_observed = (
-        None if result["best_observed"] is None else BestObserved(**with_label(result["best_observed"], domain))
+        None
+        if result["best_observed"] is None
+        else BestObserved(**with_label(result["best_observed"], domain))
     )
     return Result(
         domain=domain,
@@ -139,6 +152,8 @@ def decode_result(domain: Domain, goal: Goal, posterior: Mapping[str, Any], stop
         source=_statements(goal, posterior["statements"]),
         outliers=tuple(result["outliers"]),
         excluded=_mask(posterior["excluded"], len(sets)),
-        feasibility=None if posterior["feasibility"] is None else np.array(posterior["feasibility"], dtype=float),
+        feasibility=None
+        if posterior["feasibility"] is None
+        else np.array(posterior["feasibility"], dtype=float),
         n_failed=result["failed"],
     )

@@ -22,7 +22,8 @@ LOCAL_FIELDS = frozenset({"what", "typed"})  # of commands; a target has several
 def encode_command(command: Command, domain: Domain) -> dict[str, Any]:
     """Return the body of the request that executes a command.
 
-    A field that is None is left out. Values that could be sent twice, if a connection fails, get a key.
+    A field that is None is left out. Values that could be sent twice, if a connection fails, get a
+    key.
 
     Args:
         command: A checked command.
@@ -69,11 +70,17 @@ def _encode_place(what: Any, domain: Domain) -> dict[str, Any]:
     if is_geometry(what) or isinstance(what, PolygonConstraint):
         polygon = what if isinstance(what, PolygonConstraint) else polygon_of(what)
         columns = None if polygon.columns is None else list(polygon.columns)
-        return {"polygon": {"rings": [[list(vertex) for vertex in ring] for ring in polygon.rings], "columns": columns}}
+        return {
+            "polygon": {
+                "rings": [[list(vertex) for vertex in ring] for ring in polygon.rings],
+                "columns": columns,
+            }
+        }
     mask = np.asarray(what)
     if mask.dtype != bool or mask.ndim != 1:
         raise InvalidArgumentError(
-            f"a place must be a suggestion or its id, a point, a region, a condition, a polygon or a mask, got {what!r}"
+            "a place must be a suggestion or its id, a point, a region, a condition, a polygon or "
+            f"a mask, got {what!r}"
         )
     return {"rows": np.flatnonzero(mask).tolist()}
 

@@ -38,8 +38,9 @@ REPEATABLE = (Tell, TellRepeats, Correct)  # commands that count once, however o
 class RemoteStudy(CopiedViews):
     """A study on a server, with the methods of a `Study`. Every call is a request to the server.
 
-    Values are sent again if the connection fails, and count once. If it fails before the answer to `ask` arrives, the
-    suggestions stay pending; a lease ends that. Every row of `tell_frame` is stored by itself.
+    Values are sent again if the connection fails, and count once. If it fails before the answer to
+    `ask` arrives, the suggestions stay pending; a lease ends that. Every row of `tell_frame` is
+    stored by itself.
 
     Args:
         server: The server.
@@ -75,20 +76,26 @@ class RemoteStudy(CopiedViews):
     def execute(self, command: Command) -> Receipt:
         if isinstance(command, Fit):
             raise StudyStartedError(
-                "a model cannot be fitted on a server; fit that of a local study, then send it: server.create(study)"
+                "a model cannot be fitted on a server; fit that of a local study, then send it: "
+                "server.create(study)"
             )
         body = encode_command(command.check(), self.domain)
         answer = self._post(command.name, body, repeatable=isinstance(command, REPEATABLE))
-        suggestions = tuple(decode_suggestion(form, self.domain) for form in answer.get("suggestions", ()))
+        suggestions = tuple(
+            decode_suggestion(form, self.domain) for form in answer.get("suggestions", ())
+        )
         ids = answer.get("ids") or [each.id for each in suggestions] or [answer.get("id", 0)]
         messages = answer.get("warnings", ())
-        warned = answer.get("warning_ids", range(-len(messages), 0))  # an earlier release does not say of which
+        warned = answer.get(
+            "warning_ids", range(-len(messages), 0)
+        )  # an earlier release does not say of which
         warnings = dict(zip(warned, messages, strict=True))
         return Receipt(tuple(map(int, ids)), answer.get("version", 0), warnings, suggestions)
 
     def transaction(self) -> Any:
         raise ServiceError(
-            "changes on a server are stored one by one; make them without a transaction, or open the store with tv.load"
+            "changes on a server are stored one by one; make them without a transaction, or open "
+            "the store with tv.load"
         )
 
     together = deprecated_alias("transaction", removed_in="0.4.0")
@@ -96,7 +103,8 @@ class RemoteStudy(CopiedViews):
     def refresh(self) -> None:
         """Do nothing, since every call asks the server."""
 
-    # -- what is known -------------------------------------------------------------------------------------------------
+    # -- what is known
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def status(self) -> dict[str, Any]:
@@ -163,7 +171,9 @@ class RemoteStudy(CopiedViews):
         return findings[0] if findings else None
 
     def _check_statements(self, limits: StatementLimits) -> StopCheck:
-        given = {name: repr(float(limit)) for name, limit in vars(limits).items() if limit is not None}
+        given = {
+            name: repr(float(limit)) for name, limit in vars(limits).items() if limit is not None
+        }
         return StopCheck(**self._get(f"stop?{urlencode(given)}"))
 
     def improvement_per_cost(self) -> float:

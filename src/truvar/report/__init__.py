@@ -1,6 +1,7 @@
 """Reports of a study: figures, tables and JSON in a folder, an HTML page, terminal output and progress displays.
 
-Drawing needs matplotlib (`pip install "truvar[plot]"`), which is imported only where something is drawn.
+Drawing needs matplotlib (`pip install "truvar[plot]"`), which is imported only where something is
+drawn.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from truvar.backtest import Backtest
 
-# The palette of Okabe and Ito, which stays distinct under colour blindness; beyond its length the dashes change.
+# The palette of Okabe and Ito, which stays distinct under colour blindness; beyond its length the
+# dashes change.
 COLOURS = ("#000000", "#D55E00", "#56B4E9", "#009E73", "#E69F00", "#0072B2", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
 POINTS = 200  # along the cost axis
@@ -56,7 +57,14 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
         half_width = NORMAL_95 * deviation / np.sqrt(count)
         axes.plot(costs[known], mean, label=policy, **styles[policy])
         colour = styles[policy]["color"]
-        axes.fill_between(costs[known], mean - half_width, mean + half_width, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(
+            costs[known],
+            mean - half_width,
+            mean + half_width,
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
     if result.measure == "regret":
         axes.set_yscale("log")
     else:
@@ -67,16 +75,33 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
 
 
 def plot_curves(
-    frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool = False, band: bool = True
+    frame: pd.DataFrame,
+    column: str,
+    title: str,
+    *,
+    xlabel: str,
+    ylabel: str,
+    log: bool = False,
+    band: bool = True,
 ) -> Any:
     """Return a matplotlib Figure with `draw_curves` on one pair of axes; the arguments are the same."""
     figure = new_figure(WIDTH, HEIGHT)
-    draw_curves(figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band)
+    draw_curves(
+        figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band
+    )
     return figure
 
 
 def draw_curves(
-    axes: Any, frame: pd.DataFrame, column: str, title: str, *, xlabel: str, ylabel: str, log: bool, band: bool
+    axes: Any,
+    frame: pd.DataFrame,
+    column: str,
+    title: str,
+    *,
+    xlabel: str,
+    ylabel: str,
+    log: bool,
+    band: bool,
 ) -> None:
     """Draw a column of `truvar.paper.curves.curves` against the cost spent, a line for each policy.
 
@@ -95,7 +120,9 @@ def draw_curves(
         axes.plot(curve["spent"], curve[column], label=policy, **line_style)
         if band:
             colour = line_style["color"]
-            axes.fill_between(curve["spent"], curve["low"], curve["high"], color=colour, alpha=0.13, linewidth=0)
+            axes.fill_between(
+                curve["spent"], curve["low"], curve["high"], color=colour, alpha=0.13, linewidth=0
+            )
     if log:
         axes.set_yscale("log")
     axes.set_xlim(0, float(frame["spent"].max()))

@@ -30,7 +30,9 @@ REWRITTEN = {
 }  # fmt: skip
 ALL_DIGITS = 15  # that a float has: coordinates are rounded before they are written
 TICKS = 5  # of an axis whose values are not plain numbers
-UNITS = {unit: unit for unit in SAME_AS_SYMBOL} | REWRITTEN  # suffix of a column name: symbol of the unit
+UNITS = {
+    unit: unit for unit in SAME_AS_SYMBOL
+} | REWRITTEN  # suffix of a column name: symbol of the unit
 
 
 def column_label(column: str) -> str:

@@ -1,6 +1,7 @@
 """The report as one HTML file that needs nothing else: figures inside, no script.
 
-The page is the template `templates/report.html.j2`, filled with the dictionary of `_context`. Jinja2 escapes all text.
+The page is the template `templates/report.html.j2`, filled with the dictionary of `_context`.
+Jinja2 escapes all text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
-from truvar.report.formatting import ALL_DIGITS, column_label, count_noun, describe_columns, format_number
+from truvar.report.formatting import (
+    ALL_DIGITS,
+    column_label,
+    count_noun,
+    describe_columns,
+    format_number,
+)
 from truvar.report.plot_1d import draw_curve
 from truvar.report.plot_2d import draw_mean, draw_regions
 from truvar.report.plot_data import PlotData, optimum_name
@@ -67,7 +74,8 @@ SLICE_HEIGHT = 2.0  # inches
 SLICE_LEGEND = 0.8  # inches, of the legend and the margins
 SLICE_DIGITS = 3  # significant digits of the recommended point
 DPI = 150  # dots per inch of the parts of a figure that are pixels
-# Content-Security-Policy of the file: its own pictures and style, no script, nothing from elsewhere.
+# Content-Security-Policy of the file: its own pictures and style, no script, nothing from
+# elsewhere.
 SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SHOWN_EVENTS = (
     "noted",
@@ -115,7 +123,9 @@ def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = 
     try:
         path.write_text(render_html_report(study, truth), encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"cannot write the report {path} ({error.strerror}); give another path") from None
+        raise OutputError(
+            f"cannot write the report {path} ({error.strerror}); give another path"
+        ) from None
     return path
 
 
@@ -158,7 +168,9 @@ def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("report.html.j2").render(_context(study, PlotData.from_study(study, truth)))
+    return environment.get_template("report.html.j2").render(
+        _context(study, PlotData.from_study(study, truth))
+    )
 
 
 def _context(study: Study, data: PlotData) -> dict[str, Any]:
@@ -188,7 +200,8 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     }
 
 
-# -- results -----------------------------------------------------------------------------------------------------------
+# -- results
+# --------------------------------------------------------------------------------------------------
 
 
 def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
@@ -202,37 +215,61 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (format_number(result.spent), cost),
     ]
     if result.best_observed is not None and not study.goal.level_set:
-        tiles.append((f"{result.best_observed.value:.4g}", f"best so far (measurement {result.best_observed.id})"))
+        tiles.append(
+            (
+                f"{result.best_observed.value:.4g}",
+                f"best so far (measurement {result.best_observed.id})",
+            )
+        )
     if statements.recommended_value is not None and result.steps:
-        interval = f"{statements.recommended_value.low:.4g} to {statements.recommended_value.high:.4g}"
-        tiles.append((f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})"))
+        interval = (
+            f"{statements.recommended_value.low:.4g} to {statements.recommended_value.high:.4g}"
+        )
+        tiles.append(
+            (f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})")
+        )
     if study.goal.level_set:
         tiles.append(_score_tile("F1", statements.expected_f1, format_share))
         tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
     else:
         tiles.append(_score_tile("regret", statements.expected_regret, "{:.3g}".format))
         count = str(int(data.classification.undecided.sum()))
-        tiles.append((count, f"of {count_noun(len(data.domain), 'point')} can be the {optimum_name(study.goal)}"))
+        tiles.append(
+            (
+                count,
+                f"of {count_noun(len(data.domain), 'point')} can be the {optimum_name(study.goal)}",
+            )
+        )
     return tiles
 
 
-def _score_tile(name: str, estimate: Estimate | None, text_of: Callable[[float], str]) -> tuple[str, str]:
+def _score_tile(
+    name: str, estimate: Estimate | None, text_of: Callable[[float], str]
+) -> tuple[str, str]:
     """Return an expected score with its interval."""
     if estimate is None or not isfinite(estimate.mean):
         return "–", f"expected {name}, not known yet"
-    return text_of(estimate.mean), f"expected {name} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+    return text_of(
+        estimate.mean
+    ), f"expected {name} ({text_of(estimate.low)} to {text_of(estimate.high)})"
 
 
 def _bounds(data: PlotData) -> dict[str, Any]:
     """Return what the section on the paper's confidence bounds shows."""
     certificate = data.result.certificate
-    figure = Figure(draw_undecided, CHART_SIZE, "Share of the points undecided by these bounds against the cost spent")
+    figure = Figure(
+        draw_undecided,
+        CHART_SIZE,
+        "Share of the points undecided by these bounds against the cost spent",
+    )
     return {
         "title": BOUNDS_TITLE,
         "regime": certificate.regime,
         "summary": REGIME_SUMMARIES[certificate.regime],
         "holds": certificate.delta is not None,
-        "rows": [row for row in describe_bounds(data.result) if row[0] not in ("regime", "statement")],
+        "rows": [
+            row for row in describe_bounds(data.result) if row[0] not in ("regime", "statement")
+        ],
         "statement": certificate.bounds_statement,
         "because": certificate.because,
         "figure": _drawn(figure, data) if len(data.history) else None,
@@ -249,21 +286,34 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
         if bands:
             css_classes |= {bands[0]: "below", bands[-1]: "above"}
     return [
-        {"css_class": css_classes.get(name, "ruled-out"), "share": 100 * float(mask.mean()), "label": label}
+        {
+            "css_class": css_classes.get(name, "ruled-out"),
+            "share": 100 * float(mask.mean()),
+            "label": label,
+        }
         for name, mask, label in data.classes()
     ]
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
+# -- figures
+# --------------------------------------------------------------------------------------------------
 
 
 def _figures(data: PlotData) -> list[Figure]:
     classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
     if data.goal.level_set:
-        classes = f"Points above and below the threshold, and undecided points ({data.confidence_note})"
+        classes = (
+            f"Points above and below the threshold, and undecided points ({data.confidence_note})"
+        )
     match len(data.domain.columns):
         case 1:
-            figures = [Figure(draw_curve, MAP_SIZE, "Posterior mean, 90 % interval of each point, and measurements")]
+            figures = [
+                Figure(
+                    draw_curve,
+                    MAP_SIZE,
+                    "Posterior mean, 90 % interval of each point, and measurements",
+                )
+            ]
         case 2:
             marks = "the route of the measurements" if data.travels else "the measurements"
             if data.travels and len(data.routes) > 1:
@@ -281,7 +331,9 @@ def _figures(data: PlotData) -> list[Figure]:
         caption = f"Measured values against the cost spent; the line is {line}"
         figures.append(Figure(_draw_values, CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:
-        caption = "Model check: each measurement against what the others predict, with 95 % intervals"
+        caption = (
+            "Model check: each measurement against what the others predict, with 95 % intervals"
+        )
         figures.append(Figure(draw_model_check, MAP_SIZE, caption))
     return figures
 
@@ -299,7 +351,14 @@ def _figures_of_many_columns(data: PlotData) -> list[Figure]:
         draw_slices(panels, data, slices, chosen)
 
     height = SLICE_HEIGHT * rows + SLICE_LEGEND
-    figures = [Figure(draw_all, (MAP_SIZE[0], height), f"{caption}; {note}" if note else caption, has_panels=True)]
+    figures = [
+        Figure(
+            draw_all,
+            (MAP_SIZE[0], height),
+            f"{caption}; {note}" if note else caption,
+            has_panels=True,
+        )
+    ]
     if data.has_model:
         importance = column_importance(data.study)
         shown = min(len(importance.columns), MAX_BARS)
@@ -337,7 +396,8 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def _pending(study: Study) -> list[dict[str, Any]]:
@@ -367,13 +427,26 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
     """
     records = study.measurement_records()
     optional = [
-        name for name in ("level", "task", "who") if any(getattr(record, name) is not None for record in records)
+        name
+        for name in ("level", "task", "who")
+        if any(getattr(record, name) is not None for record in records)
     ]
-    headings = ["id", *map(column_label, study.domain.columns), *optional, "value", "±", "cost", "spent"]
+    headings = [
+        "id",
+        *map(column_label, study.domain.columns),
+        *optional,
+        "value",
+        "±",
+        "cost",
+        "spent",
+    ]
     rows = [
         [
             record.id,
-            *(format_coordinate(value, ALL_DIGITS) for value in study.domain.shown(record.point).values()),
+            *(
+                format_coordinate(value, ALL_DIGITS)
+                for value in study.domain.shown(record.point).values()
+            ),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
             f"{sqrt(record.noise):.3g}",
@@ -389,7 +462,9 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
     """Return time, person and text of notes, corrections, withdrawals, exclusions and failures."""
     events = study.events
     rows = []
-    for _, time, who, kind, details in events[events["kind"].isin(SHOWN_EVENTS)].itertuples(index=False, name=None):
+    for _, time, who, kind, details in events[events["kind"].isin(SHOWN_EVENTS)].itertuples(
+        index=False, name=None
+    ):
         if kind == "noted":
             text = str(details["text"])
         elif kind == "corrected":

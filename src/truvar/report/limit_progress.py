@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from truvar.study.result import Result
 
 
-def limit_progress(study: BaseStudy, result: Result, limits: RunLimits) -> dict[str, dict[str, Any]]:
+def limit_progress(
+    study: BaseStudy, result: Result, limits: RunLimits
+) -> dict[str, dict[str, Any]]:
     """Return how far a study is from each of its limits, by name of the limit.
 
     Args:
@@ -25,14 +27,18 @@ def limit_progress(study: BaseStudy, result: Result, limits: RunLimits) -> dict[
         limits: The limits.
 
     Returns:
-        For each limit its `goal`, whether it is `reached`, a `text`, and the present state: `value`, or for F1 and
-        regret `mean`, `low` and `high`. Numbers that are not known are None.
+        For each limit its `goal`, whether it is `reached`, a `text`, and the present state:
+        `value`, or for F1 and regret `mean`, `low` and `high`. Numbers that are not known are None.
     """
     progress: dict[str, dict[str, Any]] = {}
     if limits.budget is not None:
-        progress["budget"] = _of_number("cost", result.spent, limits.budget, result.spent >= limits.budget)
+        progress["budget"] = _of_number(
+            "cost", result.spent, limits.budget, result.spent >= limits.budget
+        )
     if limits.steps is not None:
-        progress["steps"] = _of_number("measurement", result.steps, limits.steps, result.steps >= limits.steps)
+        progress["steps"] = _of_number(
+            "measurement", result.steps, limits.steps, result.steps >= limits.steps
+        )
     if limits.epsilon is not None:
         reached = result.steps > 0 and result.epsilon <= limits.epsilon
         progress["epsilon"] = _of_number("epsilon", result.epsilon, limits.epsilon, reached)
@@ -41,13 +47,18 @@ def limit_progress(study: BaseStudy, result: Result, limits: RunLimits) -> dict[
         progress["f1"] = _of_estimate(result, result.expected_f1, limits.f1, reached)
     goal = regret_goal(result, limits)
     if goal is not None:
-        reached = study.check_stop(regret=limits.regret, relative_regret=limits.relative_regret).reason is not None
+        reached = (
+            study.check_stop(regret=limits.regret, relative_regret=limits.relative_regret).reason
+            is not None
+        )
         progress["regret"] = _of_estimate(result, result.expected_regret, goal, reached)
     if limits.improvement_per_cost is not None:
         rate = limits.improvement_per_cost
         reached = study.check_stop(improvement_per_cost=rate).reason is not None
         name = "expected improvement per unit cost"
-        progress["improvement_per_cost"] = _of_number(name, study.improvement_per_cost(), rate, reached)
+        progress["improvement_per_cost"] = _of_number(
+            name, study.improvement_per_cost(), rate, reached
+        )
     return progress
 
 
@@ -64,7 +75,9 @@ def describe_goal_of_score(score: str, goal: float | None) -> str:
 
 
 def _of_estimate(result: Result, estimate: Estimate, goal: float, reached: bool) -> dict[str, Any]:
-    unknown = "expected F1 not known yet" if result.goal.level_set else "expected regret not known yet"
+    unknown = (
+        "expected F1 not known yet" if result.goal.level_set else "expected regret not known yet"
+    )
     score = next(iter(describe_score(result)), unknown)
     return {
         **estimate.to_dict(),

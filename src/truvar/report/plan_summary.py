@@ -31,14 +31,19 @@ if TYPE_CHECKING:
 
 STEPS = (1, 10, 100, 1000)  # numbers of measurements for which beta and gamma_T are listed
 SLACK = 0.1  # for a problem without one, since the theorem needs a positive slack
-BANDS = ((0.1, 0.9, 0.16), (0.25, 0.75, 0.3))  # low quantile, high quantile and opacity of the bands of the runs
+BANDS = (
+    (0.1, 0.9, 0.16),
+    (0.25, 0.75, 0.3),
+)  # low quantile, high quantile and opacity of the bands of the runs
 SAME = 1e-9  # relative difference up to which the ends of a range count as equal
 BLUE = "#1F4E79"  # the simulation
 RED = "#B2182B"  # the accuracy asked for and the theorem
 
 
 @blas_in_one_thread()  # the products are small, and more threads would only wait for each other
-def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None = None) -> dict[str, Any]:
+def bounds_summary(
+    study: Study, epsilon: float, delta: float, plan: Plan | None = None
+) -> dict[str, Any]:
     """Return what the theory says about reaching an accuracy, and the simulation beside it, for JSON.
 
     Args:
@@ -62,7 +67,10 @@ def bounds_summary(study: Study, epsilon: float, delta: float, plan: Plan | None
         "points": setting.points,
         "actions": setting.actions,
         "prior_variance": setting.scale**2,
-        "noise": [float(setting.noise.min()) * setting.scale**2, float(setting.noise.max()) * setting.scale**2],
+        "noise": [
+            float(setting.noise.min()) * setting.scale**2,
+            float(setting.noise.max()) * setting.scale**2,
+        ],
         "cost": [setting.min_cost, setting.max_cost],
         "epsilon": epsilon,
         "delta": delta,
@@ -88,7 +96,9 @@ def _submodularity(setting: TheorySetting, beta: float) -> dict[str, Any]:
     return {**asdict(diagnostic), "share": diagnostic.share, "words": str(diagnostic)}
 
 
-def _corollaries(setting: TheorySetting, epsilon: float, delta: float, gain: InformationGain | None) -> dict[str, Any]:
+def _corollaries(
+    setting: TheorySetting, epsilon: float, delta: float, gain: InformationGain | None
+) -> dict[str, Any]:
     """Return the corollaries that apply, with the constants as derived and as printed in the paper."""
     levels = setting.levels
     if gain is None or not levels:
@@ -99,7 +109,10 @@ def _corollaries(setting: TheorySetting, epsilon: float, delta: float, gain: Inf
         printed = choose_noise(setting, epsilon, delta, PAPER, gains)[0]
         return {"choice of noise (Corollary 3.2)": {**asdict(derived), "as_printed": printed.cost}}
     corollaries = {}
-    for name, corollary in {"simplified (supp. D)": simplified, "improved (Corollary 3.1)": improved}.items():
+    for name, corollary in {
+        "simplified (supp. D)": simplified,
+        "improved (Corollary 3.1)": improved,
+    }.items():
         derived = corollary(setting, epsilon, delta, gain=gain)
         printed = corollary(setting, epsilon, delta, PAPER, gain)
         corollaries[name] = {**asdict(derived), "as_printed": printed.cost}
@@ -117,15 +130,20 @@ def bounds_text(summary: dict[str, Any]) -> str:
     beta = summary["beta"]
     lemma = ", ".join(f"{value:.3g} at t = {t}" for t, value in beta["lemma"].items())
     lines = [
-        f"{summary['name']}: {summary['points']} points, prior variance {summary['prior_variance']:.4g}, "
+        f"{summary['name']}: {summary['points']} points, prior variance "
+        f"{summary['prior_variance']:.4g}, "
         f"noise {noise}, cost {cost}",
         f"required: epsilon {summary['epsilon']:g} with probability {1 - summary['delta']:g} "
         f"(eta {summary['eta']:g}, r {summary['r']:g}, slack {summary['slack']:g})",
         "",
-        f"beta      of this problem at t = 1: {beta['own']:.3g}; required by Lemma 5.1 of Srinivas et al.: {lemma}",
+        f"beta      of this problem at t = 1: {beta['own']:.3g}; required by Lemma 5.1 of Srinivas "
+        f"et al.: {lemma}",
     ]
     if summary["gamma"] is not None:
-        gammas = [f"{_range(gain['greedy'], gain['upper'])} at T = {gain['steps']}" for gain in summary["gamma"]]
+        gammas = [
+            f"{_range(gain['greedy'], gain['upper'])} at T = {gain['steps']}"
+            for gain in summary["gamma"]
+        ]
         lines.append(f"gamma_T   {', '.join(gammas)}")
     lines += [
         "",
@@ -134,11 +152,14 @@ def bounds_text(summary: dict[str, Any]) -> str:
     ]
     for epoch in summary["theorem"]["epochs"]:
         lines.append(
-            f"  {epoch['index']:5d} {epoch['eta']:8.3g} {epoch['beta']:8.3g} {epoch['cover']:10.4g} "
+            f"  {epoch['index']:5d} {epoch['eta']:8.3g} {epoch['beta']:8.3g} "
+            f"{epoch['cover']:10.4g} "
             f"{epoch['cost']:10.4g} {epoch['total']:10.4g}"
         )
     lines.append(f"  C_epsilon = {summary['theorem']['cost']:.4g}")
-    lines += [f"  but {reason}: the bound does not apply to this problem" for reason in summary["outside"]]
+    lines += [
+        f"  but {reason}: the bound does not apply to this problem" for reason in summary["outside"]
+    ]
     for name, corollary in summary["corollaries"].items():
         level = f", noise level {corollary['level']}" if "choice" in name else ""
         lines.append(
@@ -154,7 +175,8 @@ def bounds_text(summary: dict[str, Any]) -> str:
 def _simulation_text(summary: dict[str, Any]) -> str:
     runs = summary["simulation"]
     text = (
-        f"simulation: {runs['reached']} of {runs['runs']} functions drawn from the prior reached epsilon "
+        f"simulation: {runs['reached']} of {runs['runs']} functions drawn from the prior reached "
+        "epsilon "
         f"{summary['epsilon']:g}"
     )
     if runs["median_cost"] is not None:
@@ -185,17 +207,27 @@ def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
         lower = plan.quantile(low)
         upper = plan.quantile(high)
         ax.fill_between(plan.cost, lower, upper, color="#44779A", alpha=opacity, lw=0, label=label)
-    ax.plot(plan.cost, plan.mean, color=BLUE, lw=1.8, label=f"mean of {len(plan.paths)} draws from the prior")
+    ax.plot(
+        plan.cost,
+        plan.mean,
+        color=BLUE,
+        lw=1.8,
+        label=f"mean of {len(plan.paths)} draws from the prior",
+    )
     ax.axhline(plan.epsilon, color=RED, lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
     median = plan.budget(0.5)
     if median is not None:
-        ax.axvline(median, color=INK, lw=1, ls="--", label=f"half of the runs: {format_number(median)}")
+        ax.axvline(
+            median, color=INK, lw=1, ls="--", label=f"half of the runs: {format_number(median)}"
+        )
     if theory is not None and isfinite(theory):
         label = f"Theorem 3.1: {format_number(theory)}"
         if theory <= 3 * plan.cost[-1]:
             ax.axvline(theory, color=RED, lw=1.4, label=label)
         else:  # far to the right: named, not drawn to scale
-            ax.text(0.99, 0.02, f"{label} →", ha="right", va="bottom", color=RED, transform=ax.transAxes)
+            ax.text(
+                0.99, 0.02, f"{label} →", ha="right", va="bottom", color=RED, transform=ax.transAxes
+            )
     if (plan.paths > 0).all():
         ax.set_yscale("log")
     ax.set_xlabel("cost")

@@ -9,7 +9,14 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.report import style
 from truvar.report.formatting import column_label, column_ticks, format_number
-from truvar.report.plot_data import INTERVAL_LABEL, PlotData, add_legend, cell_edges, order_shades, star
+from truvar.report.plot_data import (
+    INTERVAL_LABEL,
+    PlotData,
+    add_legend,
+    cell_edges,
+    order_shades,
+    star,
+)
 from truvar.report.style import INK
 
 STRIP_HEIGHT = 0.035  # of the classes at the bottom, as a share of the height of the axes
@@ -28,13 +35,23 @@ def draw_curve(ax: Any, data: PlotData) -> None:
     if data.truth is not None:
         ax.plot(x, data.truth[order], color=INK, lw=1, ls="--", label="truth")
     for threshold in data.thresholds:
-        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}")
+        ax.axhline(
+            threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
+        )
     if len(data.measured):
         measured = data.measured[:, 0]
-        ax.errorbar(measured, data.values, yerr=np.sqrt(data.noise), fmt="none", ecolor="#777777", elinewidth=0.8)
+        ax.errorbar(
+            measured,
+            data.values,
+            yerr=np.sqrt(data.noise),
+            fmt="none",
+            ecolor="#777777",
+            elinewidth=0.8,
+        )
         ax.scatter(
             measured, data.values, c=order_shades(data.measured), cmap=style.ORDER, vmin=-0.3, vmax=1, s=22,
-            edgecolors=INK, linewidths=0.6, zorder=4, clip_on=False, label="measured, later points darker",
+            edgecolors=INK, linewidths=0.6, zorder=4, clip_on=False, label="measured, later points "
+                                                                           "darker",
         )  # fmt: skip
     for number, point in enumerate(data.pending):
         label = "suggested" if number == 0 else None
@@ -62,4 +79,6 @@ def _draw_classes(ax: Any, x: Array, data: PlotData, order: Index) -> None:
         inside = np.concatenate([[False], mask[order], [False]]).astype(int)
         changes = np.flatnonzero(np.diff(inside))
         for first, end in changes.reshape(-1, 2):
-            ax.axvspan(borders[first], borders[end], 0, STRIP_HEIGHT, color=data.colours[name], lw=0)
+            ax.axvspan(
+                borders[first], borders[end], 0, STRIP_HEIGHT, color=data.colours[name], lw=0
+            )

@@ -10,7 +10,15 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.report import style
 from truvar.report.formatting import column_label, column_ticks, format_number
-from truvar.report.plot_data import PlotData, add_legend, cell_edges, diamond, optimum_name, order_shades, star
+from truvar.report.plot_data import (
+    PlotData,
+    add_legend,
+    cell_edges,
+    diamond,
+    optimum_name,
+    order_shades,
+    star,
+)
 from truvar.report.plot_infeasible import draw_infeasible
 from truvar.report.style import INK
 
@@ -27,7 +35,9 @@ def draw_mean(ax: Any, data: PlotData) -> None:
     for threshold in data.thresholds:
         if bar.vmin < threshold < bar.vmax:
             bar.ax.axhline(threshold, color=INK, lw=1.6)
-        _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.8)
+        _draw_contour(
+            ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.8
+        )
     set_axes(ax, data)
     _draw_route(ax, data)
     handles = [*_route_handles(data), *draw_infeasible(ax, data)]
@@ -41,13 +51,16 @@ def draw_mean(ax: Any, data: PlotData) -> None:
 def draw_regions(ax: Any, data: PlotData) -> None:
     """Draw the class of every point, with the estimated and the true boundary.
 
-    Where an optimum is sought, the points that can be it are coloured by their probability of being it.
+    Where an optimum is sought, the points that can be it are coloured by their probability of being
+    it.
     """
     line = style.import_matplotlib("lines").Line2D
     _draw_classes(ax, data)
     handles = data.legend_handles()
     for threshold in data.thresholds:
-        _draw_contour(ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.3)
+        _draw_contour(
+            ax, data.domain.points, data.result.mean, threshold, colors=INK, linewidths=1.3
+        )
     if data.thresholds:
         handles.append(line([], [], color=INK, lw=1.3, label="estimated boundary"))
     if data.truth is not None and data.true_threshold is not None:
@@ -55,8 +68,18 @@ def draw_regions(ax: Any, data: PlotData) -> None:
         _draw_contour(ax, data.domain.points, data.truth, data.true_threshold, **dotted)
         handles.append(line([], [], color=INK, lw=1.6, ls=":", label="true boundary"))
     if data.true_best is not None:
-        ax.plot(*data.domain.points[data.true_best], ls="", marker="*", ms=17, mfc="none", mec=INK, zorder=5)
-        handles.append(line([], [], ls="", marker="*", ms=11, mfc="none", mec=INK, label="true optimum"))
+        ax.plot(
+            *data.domain.points[data.true_best],
+            ls="",
+            marker="*",
+            ms=17,
+            mfc="none",
+            mec=INK,
+            zorder=5,
+        )
+        handles.append(
+            line([], [], ls="", marker="*", ms=11, mfc="none", mec=INK, label="true optimum")
+        )
     if data.shows_best:
         ax.plot(*data.best_point, ls="", **star())
         handles.append(_best_handle())
@@ -91,7 +114,14 @@ def _draw_route(ax: Any, data: PlotData) -> None:
             if who is None and len(data.routes) > 1:
                 continue  # what none of the vehicles measured is no route
             line_style = ROUTE_STYLES[number % len(ROUTE_STYLES)]
-            ax.plot(*way.T, color="white", lw=0.7 if who is None else 1.1, ls=line_style, alpha=opacity, zorder=3)
+            ax.plot(
+                *way.T,
+                color="white",
+                lw=0.7 if who is None else 1.1,
+                ls=line_style,
+                alpha=opacity,
+                zorder=3,
+            )
     edge = INK if grid_of(data.domain.points) is None else "white"
     ax.scatter(
         x, y, c=order_shades(data.measured), cmap=style.ORDER, vmin=-0.15, vmax=1, s=19, edgecolors=edge,
@@ -109,7 +139,9 @@ def _number_measurements(ax: Any, measured: Array, ids: Sequence[int]) -> None:
     if len(measured) == 0:
         return
     position = ax.transAxes.inverted().transform(ax.transData.transform(measured))
-    side = np.where(position[:, 1] > 0.9, -1, 1)  # above the point, but below it near the upper edge
+    side = np.where(
+        position[:, 1] > 0.9, -1, 1
+    )  # above the point, but below it near the upper edge
     position[:, 1] += side * NUMBER_SIZE[1]
     last = len(measured) - 1
     ends_first = sorted(range(len(measured)), key=lambda k: (0 < k < last, k))
@@ -132,12 +164,16 @@ def _route_handles(data: PlotData) -> list[Any]:
     handles = []
     if len(data.measured):
         label = "route, later points darker" if data.travels else "measured, later points darker"
-        handles.append(line([], [], ls="", marker="o", ms=5, mfc="#888888", mec=INK, mew=0.6, label=label))
+        handles.append(
+            line([], [], ls="", marker="o", ms=5, mfc="#888888", mec=INK, mew=0.6, label=label)
+        )
     if data.travels:
         for number, who in enumerate(data.routes):
             if who is not None:
                 style_of = ROUTE_STYLES[number % len(ROUTE_STYLES)]
-                handles.append(line([], [], color="#888888", lw=1.1, ls=style_of, label=f"route of {who}"))
+                handles.append(
+                    line([], [], color="#888888", lw=1.1, ls=style_of, label=f"route of {who}")
+                )
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
     if data.shows_best:
@@ -146,7 +182,9 @@ def _route_handles(data: PlotData) -> list[Any]:
 
 
 def _best_handle() -> Any:
-    return style.import_matplotlib("lines").Line2D([], [], ls="", **{**star(), "ms": 9}, label="recommended")
+    return style.import_matplotlib("lines").Line2D(
+        [], [], ls="", **{**star(), "ms": 9}, label="recommended"
+    )
 
 
 def draw_field(ax: Any, points: Array, values: Array, **options: Any) -> Any:
@@ -154,7 +192,9 @@ def draw_field(ax: Any, points: Array, values: Array, **options: Any) -> Any:
     grid = grid_of(points)
     if grid is None:
         size = float(np.clip(9000 / len(points), 4, 90))
-        return ax.scatter(points[:, 0], points[:, 1], c=values, s=size, marker="s", lw=0, clip_on=False, **options)
+        return ax.scatter(
+            points[:, 0], points[:, 1], c=values, s=size, marker="s", lw=0, clip_on=False, **options
+        )
     x, y, order = grid
     cells = values[order].reshape(len(x), len(y)).T
     borders = (cell_edges(axis, style.use_log_axis(axis)) for axis in (x, y))

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
 
 Against = Literal["cost", "steps"]
-AGAINST: dict[str, str] = {"cost": "cost spent", "steps": "measurements"}  # labels of the horizontal axis
+AGAINST: dict[str, str] = {
+    "cost": "cost spent",
+    "steps": "measurements",
+}  # labels of the horizontal axis
 WIDTH = 4.6  # inches, of one column of panels
 HEIGHT = 5.2  # inches
 MIN_RATIO = 1e-3  # smallest regret on a logarithmic axis, as a share of the largest
@@ -106,9 +109,13 @@ def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
         _write(ax, "no measurements yet")
         return
     at = positions(data, kind)
-    ax.plot(at[known], data.values[known], ls="", marker="o", ms=3, color=style.SOFT, label="measured")
+    ax.plot(
+        at[known], data.values[known], ls="", marker="o", ms=3, color=style.SOFT, label="measured"
+    )
     for threshold in data.thresholds:
-        ax.axhline(threshold, color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}")
+        ax.axhline(
+            threshold, color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
+        )
     if not data.goal.level_set:
         ax.step(at, best_so_far(data), where="post", color=INK, lw=1.5, label="best so far")
     if data.truth is not None and data.true_best is not None:
@@ -131,7 +138,9 @@ def draw_score(ax: Any, data: PlotData, records: Sequence[ScoreAfter], kind: Aga
     if not records:
         _write(ax, "no model yet")
         return
-    at = np.array([record.spent if kind == "cost" else record.steps for record in records], dtype=float)
+    at = np.array(
+        [record.spent if kind == "cost" else record.steps for record in records], dtype=float
+    )
     mean = np.array([record.score.mean for record in records])
     low = np.array([record.score.low for record in records])
     high = np.array([record.score.high for record in records])

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from truvar.study.result import Result
     from truvar.study.study import Study
 
-INTERVAL_LABEL = "90 % interval of each point"  # between the 5 % and 95 % quantiles that `JointStatements` has
+INTERVAL_LABEL = (
+    "90 % interval of each point"  # between the 5 % and 95 % quantiles that `JointStatements` has
+)
 LETTER_WIDTH = 0.058  # inches, of one letter in a legend
 LEGEND_MARK_WIDTH = 0.45  # inches, of the mark and the space beside it
 
@@ -56,12 +58,15 @@ class PlotData:
         ids: Ids of the measurements, in order. (t,)
         spent: Cost spent after each of them. (t,)
         measured: Measured points. (t, d)
-        values: Measured values; NaN for tasks other than the target and for gross errors that are left out. (t,)
+        values: Measured values; NaN for tasks other than the target and for gross errors that are
+            left out. (t,)
         noise: Noise variances of the measurements. (t,)
         pending: Points of the pending suggestions.
         truth: True values on the domain, where they are known. (n,)
-        travels: Whether the cost depends on the last position, so that the order of the measurements is a route.
-        routes: Measured points in order, by vehicle; None is the single crew, or what none of the vehicles measured.
+        travels: Whether the cost depends on the last position, so that the order of the
+            measurements is a route.
+        routes: Measured points in order, by vehicle; None is the single crew, or what none of the
+            vehicles measured.
         title: Title of the figure.
         study: The study.
     """
@@ -82,13 +87,16 @@ class PlotData:
     study: Study
 
     @staticmethod
-    def from_study(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> PlotData:
+    def from_study(
+        study: Study, truth: ArrayLike | None = None, result: Result | None = None
+    ) -> PlotData:
         """Read the present state of a study.
 
         Args:
             study: The study, which is not changed.
             truth: True values on the domain, if they are known.
-            result: Its present result, if the caller has it: the joint statements are then computed once.
+            result: Its present result, if the caller has it: the joint statements are then computed
+                once.
 
         Raises:
             InvalidArgumentError: If `truth` does not have one finite value per point.
@@ -108,7 +116,9 @@ class PlotData:
             ids=tuple(record.id for record in records),
             spent=np.array([record.spent for record in records], dtype=float),
             measured=np.array(points, dtype=float).reshape(-1, len(columns)),
-            values=np.array([r.value if r.task == target and r.id not in left_out else np.nan for r in records]),
+            values=np.array(
+                [r.value if r.task == target and r.id not in left_out else np.nan for r in records]
+            ),
             noise=np.array([r.noise for r in records], dtype=float),
             pending=tuple(dict(suggestion.point) for suggestion in study.pending),
             truth=true_values,
@@ -194,7 +204,10 @@ class PlotData:
                 PointClass(name, decided.band == k, f"{name}: {(decided.band == k).sum()}")
                 for k, name in reversed(list(enumerate(decided.band_names)))
             ]
-            return [*bands, PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}")]
+            return [
+                *bands,
+                PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
+            ]
         if self.goal.level_set:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.threshold is None:
@@ -218,7 +231,10 @@ class PlotData:
             patch(facecolor=self.colours[name], edgecolor="#888888", linewidth=0.5, label=label)
             for name, _, label in self.classes()
         ]
-        return [*handles, patch(facecolor="none", edgecolor="none", label=f"({self.confidence_note})")]
+        return [
+            *handles,
+            patch(facecolor="none", edgecolor="none", label=f"({self.confidence_note})"),
+        ]
 
 
 def optimum_name(goal: Goal) -> str:
@@ -254,7 +270,9 @@ def diamond() -> dict[str, Any]:
 def add_legend(ax: Any, handles: Iterable[Any], max_columns: int) -> None:
     """Place a legend above the axes, where it covers nothing, in as many columns as fit."""
     entries = list(handles)
-    available = 1.1 * ax.get_position().width * ax.figure.get_figwidth()  # inches; the layout widens the axes a little
+    available = (
+        1.1 * ax.get_position().width * ax.figure.get_figwidth()
+    )  # inches; the layout widens the axes a little
     widths = [LETTER_WIDTH * len(entry.get_label()) + LEGEND_MARK_WIDTH for entry in entries]
     columns = max_columns
     while columns > 1 and _legend_width(widths, columns) > available:
@@ -281,7 +299,9 @@ def cell_edges(axis: Array, geometric: bool) -> Array:
     return np.exp(borders) if geometric else borders
 
 
-def _routes(records: Sequence[MeasurementRecord], points: Sequence[Array]) -> dict[str | None, Array]:
+def _routes(
+    records: Sequence[MeasurementRecord], points: Sequence[Array]
+) -> dict[str | None, Array]:
     """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its way."""
     ways: dict[str | None, list[Array]] = {}
     order = list(range(len(records)))

@@ -37,8 +37,8 @@ def plot_model_check(study: Study, inverse: Inverse | None = None) -> Figure:
 
     Args:
         study: The study, which is not changed.
-        inverse: Function from the model's units to those of the measurements, where the model transforms them;
-            default: the axes have the model's units.
+        inverse: Function from the model's units to those of the measurements, where the model
+            transforms them; default: the axes have the model's units.
 
     Raises:
         MissingDependencyError: If matplotlib is not installed.
@@ -49,7 +49,9 @@ def plot_model_check(study: Study, inverse: Inverse | None = None) -> Figure:
     draw_model_check(left, data, inverse)
     draw_calibration(right, data)
     verdict = "passed" if data.result.model_check.ok else "failed"
-    figure.suptitle(f"{study.name or 'study'}: model check {verdict}", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(
+        f"{study.name or 'study'}: model check {verdict}", x=0.01, ha="left", fontsize=11
+    )
     return figure
 
 
@@ -79,7 +81,11 @@ def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) ->
         ("outside", OUTSIDE, outside),
         ("contradicts the model", CONTRADICTS, outlying),
     ]
-    handles = [ax.axline((float(values[0]), float(values[0])), slope=1, color=INK, lw=1, ls=":", label="exact")]
+    handles = [
+        ax.axline(
+            (float(values[0]), float(values[0])), slope=1, color=INK, lw=1, ls=":", label="exact"
+        )
+    ]
     for label, colour, mask in groups:
         if mask.any():
             bars = np.stack([middle[mask] - low[mask], high[mask] - middle[mask]])
@@ -102,11 +108,13 @@ def calibration(z_scores: Array) -> tuple[Array, Array, Array, Array]:
     """Return how many measurements lie inside their leave-one-out intervals, for intervals of any probability.
 
     Args:
-        z_scores: Errors of the predictions in standard deviations, NaN where nothing is predicted. (t,)
+        z_scores: Errors of the predictions in standard deviations, NaN where nothing is predicted.
+            (t,)
 
     Returns:
-        Probabilities of the intervals, shares of the measurements inside them, and the 95 % range of that share if the
-        model is right and the errors are independent: its lower and upper end. (m,) each
+        Probabilities of the intervals, shares of the measurements inside them, and the 95 % range
+        of that share if the model is right and the errors are independent: its lower and upper end.
+        (m,) each
     """
     z = np.abs(z_scores[np.isfinite(z_scores)])
     quantile = NormalDist().inv_cdf
@@ -132,9 +140,13 @@ def draw_calibration(ax: Any, data: PlotData) -> None:
     if not np.isfinite(observed).any():
         _write_too_few(ax)
         return
-    band = ax.fill_between(100 * levels, 100 * low, 100 * high, color=INSIDE, alpha=0.2, lw=0, label="95 % range")
+    band = ax.fill_between(
+        100 * levels, 100 * low, 100 * high, color=INSIDE, alpha=0.2, lw=0, label="95 % range"
+    )
     exact = ax.plot([0, 100], [0, 100], color=INK, lw=1, ls=":", label="calibrated")[0]
-    line = ax.step(100 * levels, 100 * observed, where="post", color=style.LINE, lw=1.6, label="these")[0]
+    line = ax.step(
+        100 * levels, 100 * observed, where="post", color=style.LINE, lw=1.6, label="these"
+    )[0]
     ax.set_xlim(0, 100)
     ax.set_ylim(0, 101)
     for axis in (ax.xaxis, ax.yaxis):
@@ -147,7 +159,15 @@ def draw_calibration(ax: Any, data: PlotData) -> None:
 
 
 def _write_too_few(ax: Any) -> None:
-    ax.text(0.5, 0.5, "too few measurements", ha="center", va="center", color=style.SOFT, transform=ax.transAxes)
+    ax.text(
+        0.5,
+        0.5,
+        "too few measurements",
+        ha="center",
+        va="center",
+        color=style.SOFT,
+        transform=ax.transAxes,
+    )
     ax.set_xticks([])
     ax.set_yticks([])
 

@@ -34,7 +34,9 @@ def plot_importance(study: BaseStudy, dpi: float = 110) -> Figure:
     count = min(len(importance.columns), MAX_BARS)
     figure: Figure = style.new_figure(WIDTH, BAR * count + MARGIN, dpi)
     draw_importance(figure.subplots(), importance)
-    figure.suptitle(f"{study.name or 'study'}: importance of the parameters", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(
+        f"{study.name or 'study'}: importance of the parameters", x=0.01, ha="left", fontsize=11
+    )
     note = style.wrapped(importance.explain(), figure, share=1.15)
     figure.supxlabel(note, x=0.01, ha="left", fontsize=8)
     return figure
@@ -57,12 +59,16 @@ def draw_importance(ax: Any, importance: Importance) -> None:
         text = f"{total[row]:.0f} %"
         if importance.lengthscales is not None:
             text += f"   (length-scale {_share(float(importance.lengthscales[column]))})"
-        ax.annotate(text, (total[row], row), (5, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(
+            text, (total[row], row), (5, 0), textcoords="offset points", va="center", fontsize=8
+        )
     ax.set_yticks(rows, [column_label(importance.columns[column]) for column in order])
     ax.invert_yaxis()
     right = max(1.0, float(total.max(initial=0.0))) * 1.75
     ax.set_xlim(0, right)
-    ticks = [tick for tick in ax.get_xticks() if 0 <= tick <= min(right, 100)]  # the space beyond is for the texts
+    ticks = [
+        tick for tick in ax.get_xticks() if 0 <= tick <= min(right, 100)
+    ]  # the space beyond is for the texts
     ax.set_xticks(ticks)
     ax.xaxis.set_major_formatter("{x:.0f} %")
     ax.tick_params(labelsize=9)

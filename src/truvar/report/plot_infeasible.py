@@ -27,7 +27,9 @@ def draw_infeasible(ax: Any, data: PlotData) -> list[Any]:
     Returns:
         Handles for the legend; none if there is nothing to mark.
     """
-    failed = np.array([data.domain.array(failure.point)[:2] for failure in data.study.failures]).reshape(-1, 2)
+    failed = np.array(
+        [data.domain.array(failure.point)[:2] for failure in data.study.failures]
+    ).reshape(-1, 2)
     line = style.import_matplotlib("lines").Line2D
     handles: list[Any] = []
     excluded = data.result.excluded
@@ -37,8 +39,14 @@ def draw_infeasible(ax: Any, data: PlotData) -> list[Any]:
         if len(points):
             size = float(np.clip(2500 / len(data.domain), MIN_SIZE, MAX_SIZE))
             ax.scatter(*points.T, s=size, zorder=3, clip_on=False, **EXCLUDED)
-            handles.append(line([], [], ls="", marker="x", ms=4, color=INK, mew=0.7, alpha=0.7, label="excluded"))
+            handles.append(
+                line(
+                    [], [], ls="", marker="x", ms=4, color=INK, mew=0.7, alpha=0.7, label="excluded"
+                )
+            )
     if len(failed):
         ax.scatter(*failed.T, s=FAILED_SIZE, zorder=4.5, clip_on=False, **FAILED)
-        handles.append(line([], [], ls="", marker="X", ms=6, mfc="white", mec=INK, mew=0.8, label="failed"))
+        handles.append(
+            line([], [], ls="", marker="X", ms=6, mfc="white", mec=INK, mew=0.8, label="failed")
+        )
     return handles

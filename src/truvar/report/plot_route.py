@@ -36,7 +36,8 @@ def plot_route(study: BaseStudy, columns: Sequence[str] | None = None, dpi: floa
 
     Args:
         study: The study, which is not changed.
-        columns: One column, which is drawn against the order, or the two of the map; default: the first two.
+        columns: One column, which is drawn against the order, or the two of the map; default: the
+            first two.
         dpi: Dots per inch.
 
     Raises:
@@ -70,7 +71,15 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
         colour = SINGLE if who is None else COLOURS[(number + 1) % len(COLOURS)]
         points = _projected(way, chosen, data)
         _draw_arrows(ax, points, colour)
-        ax.scatter(*points.T, s=16, color=colour, edgecolors="white", linewidths=0.6, zorder=4, clip_on=False)
+        ax.scatter(
+            *points.T,
+            s=16,
+            color=colour,
+            edgecolors="white",
+            linewidths=0.6,
+            zorder=4,
+            clip_on=False,
+        )
         label = "measurements in order" if who is None else f"{who}: {len(way)} measurements"
         handles.append(line([], [], color=colour, lw=1.2, marker="o", ms=4, label=label))
     for point in data.pending:
@@ -92,7 +101,9 @@ def _projected(points: Array, chosen: Sequence[int], data: PlotData) -> Array:
     if len(points) == len(data.measured):
         order = np.arange(1.0, len(points) + 1)
     else:  # the route of one of several vehicles
-        order = np.array([1.0 + np.flatnonzero((data.measured == point).all(axis=1))[0] for point in points])
+        order = np.array(
+            [1.0 + np.flatnonzero((data.measured == point).all(axis=1))[0] for point in points]
+        )
     return np.column_stack([order, points[:, chosen[0]]])
 
 
@@ -114,7 +125,9 @@ def _write_ids(ax: Any, points: Array, ids: Sequence[int]) -> None:
     """Write the ids beside the points, the first and the last before the others; none over another."""
     outline = [style.import_matplotlib("patheffects").withStroke(linewidth=2, foreground="white")]
     last = len(points) - 1
-    position = ax.transAxes.inverted().transform(ax.transData.transform(points)) if len(points) else points
+    position = (
+        ax.transAxes.inverted().transform(ax.transData.transform(points)) if len(points) else points
+    )
     placed: list[int] = []
     for k in sorted(range(len(points)), key=lambda k: (0 < k < last, k)):
         if any((np.abs(position[k] - position[other]) <= NUMBER_SIZE).all() for other in placed):

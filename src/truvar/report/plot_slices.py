@@ -30,7 +30,10 @@ POINT_DIGITS = 3  # significant digits of its coordinates
 
 
 def plot_slices(
-    study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None, dpi: float = 110
+    study: Any,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    dpi: float = 110,
 ) -> Figure:
     """Return a matplotlib Figure of the posterior along each column through one point.
 
@@ -48,7 +51,9 @@ def plot_slices(
     chosen, note = chosen_columns(study, columns, MAX_SLICES)
     across = _panels_across(len(chosen))
     down = -(-len(chosen) // across)
-    figure: Figure = style.new_figure(max(across * PANEL_WIDTH, 6.4), down * PANEL_HEIGHT + 1.1, dpi)
+    figure: Figure = style.new_figure(
+        max(across * PANEL_WIDTH, 6.4), down * PANEL_HEIGHT + 1.1, dpi
+    )
     panels = figure.subplots(down, across, squeeze=False, sharey=True)
     draw_slices(panels, data, slices, chosen)
     heading = _heading(data, slices, note, is_default=at is None)
@@ -63,7 +68,9 @@ def _panels_across(count: int) -> int:
     return min(count, 3 if count <= 6 or count == 9 else 4)
 
 
-def draw_slices(panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]) -> None:
+def draw_slices(
+    panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]
+) -> None:
     """Draw the posterior along columns into an array of axes that share the vertical one; further axes stay empty.
 
     Args:
@@ -84,7 +91,10 @@ def draw_slices(panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Se
 
 
 def plot_contours(
-    study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None, dpi: float = 110
+    study: Any,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    dpi: float = 110,
 ) -> Figure:
     """Return a matplotlib Figure of the posterior mean over each pair of columns through one point.
 
@@ -112,7 +122,9 @@ def plot_contours(
     return figure
 
 
-def draw_contours(panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]) -> None:
+def draw_contours(
+    panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]
+) -> None:
     """Draw the matrix of pairs into square array of axes.
 
     Args:
@@ -123,7 +135,11 @@ def draw_contours(panels: Any, data: PlotData, slices: PosteriorSlices, chosen: 
     """
     count = len(chosen)
     lines = [slices.line(k) for k in chosen]
-    planes = {(row, column): slices.plane(chosen[column], chosen[row]) for row in range(count) for column in range(row)}
+    planes = {
+        (row, column): slices.plane(chosen[column], chosen[row])
+        for row in range(count)
+        for column in range(row)
+    }
     shown = [plane.mean for plane in planes.values()] or [line.mean for line in lines]
     low = min(float(mean.min()) for mean in shown)
     high = max(float(mean.max()) for mean in shown)
@@ -151,13 +167,17 @@ def draw_contours(panels: Any, data: PlotData, slices: PosteriorSlices, chosen: 
                 ax.set_xticklabels([])
     figure = panels.flat[0].figure
     if image is not None:
-        bar = figure.colorbar(image, ax=panels[: max(count // 2, 1), -1], location="right", fraction=0.5, pad=0.02)
+        bar = figure.colorbar(
+            image, ax=panels[: max(count // 2, 1), -1], location="right", fraction=0.5, pad=0.02
+        )
         bar.set_label("posterior mean", fontsize=9)
         bar.ax.tick_params(labelsize=8)
     style.legend_below(figure, _slice_handles(data, slices))
 
 
-def _draw_slice(ax: Any, data: PlotData, slices: PosteriorSlices, column: int, line: LineSlice | None = None) -> None:
+def _draw_slice(
+    ax: Any, data: PlotData, slices: PosteriorSlices, column: int, line: LineSlice | None = None
+) -> None:
     """Draw the posterior along one column, with the measurements."""
     shown = slices.line(column) if line is None else line
     is_categorical = column in data.domain.categorical
@@ -177,7 +197,15 @@ def _draw_slice(ax: Any, data: PlotData, slices: PosteriorSlices, column: int, l
     known = np.isfinite(data.values)
     if known.any():
         opacity = slices.opacity(data.measured[known], [column])
-        ax.scatter(data.measured[known, column], data.values[known], s=12, color=INK, alpha=opacity, lw=0, zorder=4)
+        ax.scatter(
+            data.measured[known, column],
+            data.values[known],
+            s=12,
+            color=INK,
+            alpha=opacity,
+            lw=0,
+            zorder=4,
+        )
     for point in data.pending:
         ax.axvline(data.coordinates(point)[column], color=style.PENDING, lw=1, ls="-.")
     ax.axvline(slices.at[column], color=AT, lw=1)
@@ -187,20 +215,38 @@ def _draw_slice(ax: Any, data: PlotData, slices: PosteriorSlices, column: int, l
         ax.spines[side].set_visible(False)
 
 
-def _draw_plane(ax: Any, data: PlotData, slices: PosteriorSlices, plane: PlaneSlice, low: float, high: float) -> Any:
+def _draw_plane(
+    ax: Any, data: PlotData, slices: PosteriorSlices, plane: PlaneSlice, low: float, high: float
+) -> Any:
     """Draw the posterior mean over two columns, with the measurements; return the coloured field."""
     categorical = any(k in data.domain.categorical for k in plane.columns)
     locator = style.import_matplotlib("ticker").MaxNLocator(CONTOUR_LEVELS)
     levels = locator.tick_values(low, high if high > low else low + 1)
     if categorical or min(plane.mean.shape) < 3:
         borders = [cell_edges(axis, style.use_log_axis(axis)) for axis in (plane.x, plane.y)]
-        image = ax.pcolormesh(*borders, plane.mean, cmap=style.VALUES, vmin=levels[0], vmax=levels[-1], rasterized=True)
+        image = ax.pcolormesh(
+            *borders,
+            plane.mean,
+            cmap=style.VALUES,
+            vmin=levels[0],
+            vmax=levels[-1],
+            rasterized=True,
+        )
     else:
         image = ax.contourf(plane.x, plane.y, plane.mean, levels, cmap=style.VALUES)
         for threshold in data.thresholds:
             if plane.mean.min() < threshold < plane.mean.max():
-                ax.contour(plane.x, plane.y, plane.mean, [threshold], colors="white", linewidths=1.8)
-                ax.contour(plane.x, plane.y, plane.mean, [threshold], colors=style.THRESHOLD, linewidths=1.1)
+                ax.contour(
+                    plane.x, plane.y, plane.mean, [threshold], colors="white", linewidths=1.8
+                )
+                ax.contour(
+                    plane.x,
+                    plane.y,
+                    plane.mean,
+                    [threshold],
+                    colors=style.THRESHOLD,
+                    linewidths=1.1,
+                )
     across, up = plane.columns
     if len(data.measured):
         opacity = slices.opacity(data.measured, plane.columns)
@@ -210,7 +256,16 @@ def _draw_plane(ax: Any, data: PlotData, slices: PosteriorSlices, plane: PlaneSl
         )  # fmt: skip
     for point in data.pending:
         coordinates = data.coordinates(point)
-        ax.plot(coordinates[across], coordinates[up], ls="", marker="D", ms=5, mfc=style.PENDING, mec="white", zorder=6)
+        ax.plot(
+            coordinates[across],
+            coordinates[up],
+            ls="",
+            marker="D",
+            ms=5,
+            mfc=style.PENDING,
+            mec="white",
+            zorder=6,
+        )
     ax.plot(slices.at[across], slices.at[up], ls="", marker="+", ms=10, mew=2, color=AT, zorder=7)
     _set_column_axis(ax, data, across, "x", margin=categorical, narrow=True)
     _set_column_axis(ax, data, up, "y", margin=categorical, narrow=True)
@@ -234,7 +289,9 @@ def _set_column_axis(
         return
     else:
         axis = ax.xaxis if letter == "x" else ax.yaxis
-        axis.set_major_locator(style.import_matplotlib("ticker").MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(
+            style.import_matplotlib("ticker").MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+        )
     space = 0.04 * ((high - low) or 1.0) if margin else 0.0
     if column in data.domain.categorical:
         space = 0.5
@@ -248,14 +305,22 @@ def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
     handles: list[Any] = []
     if data.has_model:
         handles.append(line([], [], color=style.LINE, lw=1.6, label="posterior mean"))
-        handles.append(patch(facecolor=BAND, alpha=0.25, label=f"± {INTERVAL_SDS:g} standard deviations"))
+        handles.append(
+            patch(facecolor=BAND, alpha=0.25, label=f"± {INTERVAL_SDS:g} standard deviations")
+        )
     if len(data.measured):
         label = "measured; pale: far from the slice"
         handles.append(line([], [], ls="", marker="o", ms=4, mfc=INK, mec=INK, label=label))
     for threshold in data.thresholds:
-        handles.append(line([], [], color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"))
+        handles.append(
+            line(
+                [], [], color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
+            )
+        )
     if data.pending:
-        handles.append(line([], [], color=style.PENDING, lw=1, ls="-.", marker="D", ms=4, label="suggested"))
+        handles.append(
+            line([], [], color=style.PENDING, lw=1, ls="-.", marker="D", ms=4, label="suggested")
+        )
     is_best = data.shows_best and np.array_equal(slices.at, data.best_point)
     label = "recommended" if is_best else "where the slices cross"
     handles.append(line([], [], color=AT, lw=1, marker="+", ms=8, mew=1.6, label=label))

@@ -1,6 +1,7 @@
 """Figures by name, drawn with Plotly (`pip install "truvar[plotly]"`); `matplotlib_figures` draws the same.
 
-They show the same data as those of matplotlib, from the same functions, and the values under the cursor.
+They show the same data as those of matplotlib, from the same functions, and the values under the
+cursor.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from truvar.report import style
 from truvar.report.backtest_plot import NORMAL_95, POINTS, line_styles
 from truvar.report.formatting import column_label, column_ticks, format_number
 from truvar.report.plot_2d import grid_of
-from truvar.report.plot_convergence import AGAINST, best_so_far, positions, score_goal, score_name, shown_axes
+from truvar.report.plot_convergence import (
+    AGAINST,
+    best_so_far,
+    positions,
+    score_goal,
+    score_name,
+    shown_axes,
+)
 from truvar.report.plot_data import INTERVAL_LABEL, PlotData
 from truvar.report.plot_diagnostics import calibration
 from truvar.report.plot_slices import INTERVAL_SDS, MAX_PAIRED, MAX_SLICES
@@ -61,7 +69,8 @@ def _subplots(rows: int, columns: int, **options: Any) -> Any:
     return make(rows=rows, cols=columns, **options)
 
 
-# -- the domain --------------------------------------------------------------------------------------------------------
+# -- the domain
+# --------------------------------------------------------------------------------------------------
 
 
 def plot_map(study: Any, truth: Any = None) -> Any:
@@ -85,13 +94,19 @@ def _add_curve(figure: Any, data: PlotData) -> None:
     x = data.domain.points[order, 0]
     statements = data.result.statements
     _add_band(figure, x, statements.lower[order], statements.upper[order], INTERVAL_LABEL)
-    figure.add_trace(go.Scatter(x=x, y=data.result.mean[order], line_color=MEAN, name="posterior mean"))
+    figure.add_trace(
+        go.Scatter(x=x, y=data.result.mean[order], line_color=MEAN, name="posterior mean")
+    )
     if data.truth is not None:
-        figure.add_trace(go.Scatter(x=x, y=data.truth[order], line={"dash": "dash", "color": MARK}, name="truth"))
+        figure.add_trace(
+            go.Scatter(x=x, y=data.truth[order], line={"dash": "dash", "color": MARK}, name="truth")
+        )
     _add_measured(figure, data, data.measured[:, 0], data.values)
     _add_thresholds(figure, data)
     for point in data.pending:
-        figure.add_vline(data.coordinates(point)[0], line={"color": style.PENDING, "dash": "dashdot"})
+        figure.add_vline(
+            data.coordinates(point)[0], line={"color": style.PENDING, "dash": "dashdot"}
+        )
     _set_column(figure, data, 0, "x")
     figure.update_yaxes(title="value")
 
@@ -103,12 +118,22 @@ def _add_map(figure: Any, data: PlotData) -> None:
     grid = grid_of(points)
     bar = {"title": "posterior mean"}
     if grid is None:
-        marker = {"color": mean, "colorscale": COLOUR_MAP, "showscale": True, "colorbar": bar, "symbol": "square"}
-        figure.add_trace(go.Scatter(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name="points"))
+        marker = {
+            "color": mean,
+            "colorscale": COLOUR_MAP,
+            "showscale": True,
+            "colorbar": bar,
+            "symbol": "square",
+        }
+        figure.add_trace(
+            go.Scatter(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name="points")
+        )
     else:
         x, y, order = grid
         z = mean[order].reshape(len(x), len(y)).T
-        figure.add_trace(go.Heatmap(x=x, y=y, z=z, colorscale=COLOUR_MAP, colorbar=bar, name="posterior mean"))
+        figure.add_trace(
+            go.Heatmap(x=x, y=y, z=z, colorscale=COLOUR_MAP, colorbar=bar, name="posterior mean")
+        )
         for threshold in data.thresholds:
             figure.add_trace(_level(go, x, y, z, threshold))
     _add_measured(figure, data, data.measured[:, 0], data.measured[:, 1], lines=data.travels)
@@ -121,10 +146,20 @@ def _level(go: Any, x: Array, y: Array, z: Array, threshold: float) -> Any:
     """Return the line where a field crosses a threshold."""
     contours = {"start": threshold, "end": threshold, "size": 1, "coloring": "none"}
     name = f"h = {format_number(threshold)}"
-    return go.Contour(x=x, y=y, z=z, contours=contours, line={"color": "white", "width": 2}, showscale=False, name=name)
+    return go.Contour(
+        x=x,
+        y=y,
+        z=z,
+        contours=contours,
+        line={"color": "white", "width": 2},
+        showscale=False,
+        name=name,
+    )
 
 
-def plot_slices(study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None) -> Any:
+def plot_slices(
+    study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None
+) -> Any:
     """Return the posterior along each column through one point."""
     go = _graph()
     data = PlotData.from_study(study)
@@ -141,19 +176,29 @@ def plot_slices(study: Any, columns: Sequence[str] | None = None, at: Mapping[st
             low = line.mean - INTERVAL_SDS * line.sd
             high = line.mean + INTERVAL_SDS * line.sd
             _add_band(figure, line.x, low, high, f"± {INTERVAL_SDS:g} standard deviations", **where)
-            figure.add_trace(go.Scatter(x=line.x, y=line.mean, line_color=MEAN, showlegend=False), **where)
+            figure.add_trace(
+                go.Scatter(x=line.x, y=line.mean, line_color=MEAN, showlegend=False), **where
+            )
         opacity = slices.opacity(data.measured[known], [column])
         marker = {"color": MARK, "opacity": opacity, "size": 6}
-        dots = go.Scatter(x=data.measured[known, column], y=data.values[known], mode="markers", marker=marker)
-        figure.add_trace(dots.update(showlegend=False, text=_texts(data, known), name="measured"), **where)
+        dots = go.Scatter(
+            x=data.measured[known, column], y=data.values[known], mode="markers", marker=marker
+        )
+        figure.add_trace(
+            dots.update(showlegend=False, text=_texts(data, known), name="measured"), **where
+        )
         figure.add_vline(slices.at[column], line={"color": AT, "width": 1}, **where)
         _set_column(figure, data, column, "x", **where)
     _add_thresholds(figure, data)
-    figure.update_layout(title=_heading(data, slices, note), height=PANEL * rows + 120, showlegend=False)
+    figure.update_layout(
+        title=_heading(data, slices, note), height=PANEL * rows + 120, showlegend=False
+    )
     return figure
 
 
-def plot_contours(study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None) -> Any:
+def plot_contours(
+    study: Any, columns: Sequence[str] | None = None, at: Mapping[str, Any] | None = None
+) -> Any:
     """Return the posterior mean over each pair of columns through one point."""
     go = _graph()
     data = PlotData.from_study(study)
@@ -168,15 +213,23 @@ def plot_contours(study: Any, columns: Sequence[str] | None = None, at: Mapping[
             where = {"row": row + 1, "col": column + 1}
             plane = slices.plane(chosen[column], chosen[row + 1])
             figure.add_trace(
-                go.Contour(x=plane.x, y=plane.y, z=plane.mean, coloraxis="coloraxis", line_width=0), **where
+                go.Contour(x=plane.x, y=plane.y, z=plane.mean, coloraxis="coloraxis", line_width=0),
+                **where,
             )
             for threshold in data.thresholds:
                 figure.add_trace(_level(go, plane.x, plane.y, plane.mean, threshold), **where)
             opacity = slices.opacity(data.measured, plane.columns)
-            marker = {"color": "white", "opacity": opacity, "size": 5, "line": {"color": style.INK, "width": 0.5}}
+            marker = {
+                "color": "white",
+                "opacity": opacity,
+                "size": 5,
+                "line": {"color": style.INK, "width": 0.5},
+            }
             x = data.measured[:, plane.columns[0]]
             y = data.measured[:, plane.columns[1]]
-            figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, text=_texts(data)), **where)
+            figure.add_trace(
+                go.Scatter(x=x, y=y, mode="markers", marker=marker, text=_texts(data)), **where
+            )
             figure.update_xaxes(showticklabels=row == count - 1, **where)
             figure.update_yaxes(showticklabels=column == 0, **where)
             if row == count - 1:
@@ -193,7 +246,8 @@ def plot_contours(study: Any, columns: Sequence[str] | None = None, at: Mapping[
     return figure
 
 
-# -- progress ----------------------------------------------------------------------------------------------------------
+# -- progress
+# --------------------------------------------------------------------------------------------------
 
 
 def plot_convergence(study: Any, against: str | None = None, moments: int | None = None) -> Any:
@@ -202,20 +256,40 @@ def plot_convergence(study: Any, against: str | None = None, moments: int | None
     data = PlotData.from_study(study)
     kinds = shown_axes(data, against)
     records = score_history(study, CHECKPOINTS if moments is None else moments)
-    titles = ["measured values"] * len(kinds) + [f"expected {score_name(data)}, given the model"] * len(kinds)
-    figure = _subplots(2, len(kinds), shared_xaxes="columns", shared_yaxes="rows", subplot_titles=titles)
+    titles = ["measured values"] * len(kinds) + [
+        f"expected {score_name(data)}, given the model"
+    ] * len(kinds)
+    figure = _subplots(
+        2, len(kinds), shared_xaxes="columns", shared_yaxes="rows", subplot_titles=titles
+    )
     for column, kind in enumerate(kinds, 1):
         at = positions(data, kind)
         _add_measured(figure, data, at, data.values, row=1, col=column)
         if not data.goal.level_set:
-            best = go.Scatter(x=at, y=best_so_far(data), line={"shape": "hv", "color": MEAN}, name="best so far")
+            best = go.Scatter(
+                x=at, y=best_so_far(data), line={"shape": "hv", "color": MEAN}, name="best so far"
+            )
             figure.add_trace(best, row=1, col=column)
         for threshold in data.thresholds:
-            figure.add_hline(threshold, line={"color": style.THRESHOLD, "dash": "dot"}, row=1, col=column)
-        x = np.array([record.spent if kind == "cost" else record.steps for record in records], dtype=float)
+            figure.add_hline(
+                threshold, line={"color": style.THRESHOLD, "dash": "dot"}, row=1, col=column
+            )
+        x = np.array(
+            [record.spent if kind == "cost" else record.steps for record in records], dtype=float
+        )
         scores = [record.score for record in records]
-        _add_band(figure, x, [s.low for s in scores], [s.high for s in scores], "95 % interval", row=2, col=column)
-        line = go.Scatter(x=x, y=[s.mean for s in scores], line_color=MEAN, name=f"expected {score_name(data)}")
+        _add_band(
+            figure,
+            x,
+            [s.low for s in scores],
+            [s.high for s in scores],
+            "95 % interval",
+            row=2,
+            col=column,
+        )
+        line = go.Scatter(
+            x=x, y=[s.mean for s in scores], line_color=MEAN, name=f"expected {score_name(data)}"
+        )
         figure.add_trace(line, row=2, col=column)
         goal = score_goal(data)
         if goal is not None:
@@ -234,9 +308,17 @@ def plot_importance(study: Any) -> Any:
     total = 100 * importance.indices.total[order]
     first = np.minimum(100 * importance.indices.first[order], total)
     figure = go.Figure()
-    figure.add_trace(go.Bar(y=names, x=first, orientation="h", marker_color="#1F5F8B", name="by itself"))
-    figure.add_trace(go.Bar(y=names, x=total - first, orientation="h", marker_color="#A9C6DC", name="with others"))
-    figure.update_layout(barmode="stack", title=f"{study.name or 'study'}: importance of the parameters")
+    figure.add_trace(
+        go.Bar(y=names, x=first, orientation="h", marker_color="#1F5F8B", name="by itself")
+    )
+    figure.add_trace(
+        go.Bar(
+            y=names, x=total - first, orientation="h", marker_color="#A9C6DC", name="with others"
+        )
+    )
+    figure.update_layout(
+        barmode="stack", title=f"{study.name or 'study'}: importance of the parameters"
+    )
     figure.update_xaxes(title=importance.explain().split(":")[0], ticksuffix=" %")
     return figure
 
@@ -251,16 +333,26 @@ def plot_model_check(study: Any) -> Any:
     values = check.values[shown]
     bars = {"type": "data", "array": NORMAL_95 * check.sds[shown]}
     ids = [str(id_) for id_, is_shown in zip(check.ids, shown, strict=True) if is_shown]
-    dots = go.Scatter(x=values, y=check.means[shown], error_y=bars, mode="markers", text=ids, name="measured")
+    dots = go.Scatter(
+        x=values, y=check.means[shown], error_y=bars, mode="markers", text=ids, name="measured"
+    )
     figure.add_trace(dots, row=1, col=1)
     if len(values):
         ends = [float(values.min()), float(values.max())]
-        figure.add_trace(go.Scatter(x=ends, y=ends, line={"dash": "dot", "color": MARK}, name="exact"), row=1, col=1)
+        figure.add_trace(
+            go.Scatter(x=ends, y=ends, line={"dash": "dot", "color": MARK}, name="exact"),
+            row=1,
+            col=1,
+        )
     levels, observed, low, high = calibration(check.z_scores)
     _add_band(figure, 100 * levels, 100 * low, 100 * high, "95 % range", row=1, col=2)
     line = {"color": MEAN, "shape": "hv"}
-    figure.add_trace(go.Scatter(x=100 * levels, y=100 * observed, line=line, name="these"), row=1, col=2)
-    diagonal = go.Scatter(x=[0, 100], y=[0, 100], line={"dash": "dot", "color": MARK}, name="calibrated")
+    figure.add_trace(
+        go.Scatter(x=100 * levels, y=100 * observed, line=line, name="these"), row=1, col=2
+    )
+    diagonal = go.Scatter(
+        x=[0, 100], y=[0, 100], line={"dash": "dot", "color": MARK}, name="calibrated"
+    )
     figure.add_trace(diagonal, row=1, col=2)
     figure.update_xaxes(title="measured value", row=1, col=1)
     figure.update_yaxes(title="predicted from the others", row=1, col=1)
@@ -275,7 +367,9 @@ def plot_route(study: Any, columns: Sequence[str] | None = None) -> Any:
     """Return the measurements in their order, one route for each vehicle."""
     go = _graph()
     data = PlotData.from_study(study)
-    chosen, _ = chosen_columns(study, data.domain.columns[:2] if columns is None else columns[:2], 2)
+    chosen, _ = chosen_columns(
+        study, data.domain.columns[:2] if columns is None else columns[:2], 2
+    )
     figure = go.Figure()
     for who, way in data.routes.items():
         x = way[:, chosen[0]] if len(chosen) == 2 else np.arange(1.0, len(way) + 1)
@@ -301,9 +395,15 @@ def plot_comparison(backtest: Any, title: str = "") -> Any:
         known = (~np.isnan(values)).any(axis=0)
         mean = np.nanmean(values[:, known], axis=0)
         count = np.maximum((~np.isnan(values[:, known])).sum(axis=0), 1)
-        half = NORMAL_95 * np.nanstd(values[:, known], axis=0, ddof=0) / np.sqrt(np.maximum(count - 1, 1))
+        half = (
+            NORMAL_95
+            * np.nanstd(values[:, known], axis=0, ddof=0)
+            / np.sqrt(np.maximum(count - 1, 1))
+        )
         _add_band(figure, costs[known], mean - half, mean + half, f"{policy}, 95 %")
-        figure.add_trace(go.Scatter(x=costs[known], y=mean, line_color=styles[policy]["color"], name=policy))
+        figure.add_trace(
+            go.Scatter(x=costs[known], y=mean, line_color=styles[policy]["color"], name=policy)
+        )
     if backtest.measure == "regret":
         figure.update_yaxes(type="log")
     figure.update_xaxes(title="cost spent")
@@ -312,7 +412,8 @@ def plot_comparison(backtest: Any, title: str = "") -> Any:
     return figure
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------
+# -- parts
+# --------------------------------------------------------------------------------------------------
 
 
 def _add_band(figure: Any, x: Any, low: Any, high: Any, name: str, **where: int) -> None:
@@ -320,12 +421,16 @@ def _add_band(figure: Any, x: Any, low: Any, high: Any, name: str, **where: int)
     go = _graph()
     outline = {"width": 0}
     upper = go.Scatter(x=x, y=high, line=outline, mode="lines", showlegend=False, hoverinfo="skip")
-    lower = go.Scatter(x=x, y=low, line=outline, mode="lines", fill="tonexty", fillcolor=BAND, name=name)
+    lower = go.Scatter(
+        x=x, y=low, line=outline, mode="lines", fill="tonexty", fillcolor=BAND, name=name
+    )
     figure.add_trace(upper, **where)
     figure.add_trace(lower.update(hoverinfo="skip"), **where)
 
 
-def _add_measured(figure: Any, data: PlotData, x: Array, y: Array, *, lines: bool = False, **where: int) -> None:
+def _add_measured(
+    figure: Any, data: PlotData, x: Array, y: Array, *, lines: bool = False, **where: int
+) -> None:
     """Add the measurements, with their ids and values under the cursor."""
     marker = {"color": MARK, "size": 6, "line": {"color": "white", "width": 0.7}}
     mode = "lines+markers" if lines else "markers"
@@ -337,8 +442,15 @@ def _add_pending(figure: Any, data: PlotData, across: int, up: int) -> None:
     """Add the pending suggestions."""
     if data.pending:
         points = np.array([data.coordinates(point) for point in data.pending])
-        marker = {"symbol": "diamond", "size": 10, "color": style.PENDING, "line": {"color": "white", "width": 1}}
-        trace = _graph().Scatter(x=points[:, across], y=points[:, up], mode="markers", marker=marker, name="suggested")
+        marker = {
+            "symbol": "diamond",
+            "size": 10,
+            "color": style.PENDING,
+            "line": {"color": "white", "width": 1},
+        }
+        trace = _graph().Scatter(
+            x=points[:, across], y=points[:, up], mode="markers", marker=marker, name="suggested"
+        )
         figure.add_trace(trace)
 
 

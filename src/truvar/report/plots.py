@@ -1,6 +1,7 @@
 """The figure of a study: classes and posterior on the domain, and what was measured against the cost.
 
-Figures are made without pyplot, so they need no display and leave no global state; a notebook shows them.
+Figures are made without pyplot, so they need no display and leave no global state; a notebook shows
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ MAX_SLICES = 6  # columns that the figure of three and more of them shows
 POINT_DIGITS = 3  # significant digits of the recommended point
 
 
-def plot_study(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> Figure:
+def plot_study(
+    study: Study, truth: ArrayLike | None = None, result: Result | None = None
+) -> Figure:
     """Return a matplotlib Figure of the present state of a study.
 
     Args:
@@ -120,11 +123,20 @@ def draw_values(ax: Any, data: PlotData) -> None:
     values = data.values[known]
     ax.plot(spent, values, ls="", marker="o", ms=3, color="#777777", label="measured")
     for threshold in data.thresholds:
-        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}")
+        ax.axhline(
+            threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
+        )
     if not data.thresholds:
         sign = data.goal.sign
         best = sign * np.maximum.accumulate(sign * values)
-        ax.step(_with_margin(spent), np.append(best, best[-1]), where="post", color=INK, lw=1.4, label="best so far")
+        ax.step(
+            _with_margin(spent),
+            np.append(best, best[-1]),
+            where="post",
+            color=INK,
+            lw=1.4,
+            label="best so far",
+        )
     _set_cost_axis(ax, data)
 
 
@@ -136,7 +148,9 @@ def draw_undecided(ax: Any, data: PlotData) -> None:
         _write_no_measurements(ax)
         return
     shares = 100 * history["n_potential"].to_numpy(dtype=float) / len(data.domain)
-    shares = np.concatenate([[100.0], shares, shares[-1:]])  # before the first measurement, after each, at the margin
+    shares = np.concatenate(
+        [[100.0], shares, shares[-1:]]
+    )  # before the first measurement, after each, at the margin
     spent = np.append(0.0, _with_margin(history["spent"].to_numpy(dtype=float)))
     ax.fill_between(spent, shares, step="post", color="#44779A", alpha=0.22, lw=0)
     ax.step(spent, shares, where="post", color="#1F4E79", lw=1.4)
@@ -160,6 +174,14 @@ def _with_margin(spent: Array) -> Array:
 
 
 def _write_no_measurements(ax: Any) -> None:
-    ax.text(0.5, 0.5, "no measurements yet", ha="center", va="center", color="#777777", transform=ax.transAxes)
+    ax.text(
+        0.5,
+        0.5,
+        "no measurements yet",
+        ha="center",
+        va="center",
+        color="#777777",
+        transform=ax.transAxes,
+    )
     ax.set_xticks([])
     ax.set_yticks([])

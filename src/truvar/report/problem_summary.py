@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
 MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
-MAX_DISTANCE = 4.0  # of a threshold from the mean, in prior standard deviations; beyond it no value is expected
+# of a threshold from the mean, in prior standard deviations; beyond it no value is expected
+MAX_DISTANCE = 4.0
 POINTS = {
     "table": "points of a table",
     "grid": "points of a grid",
@@ -63,7 +64,11 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
         ("noise", _noise(spec.get("noise", {}), study.tasks)),
-        ("cost", f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement {_first_cost(study)}"),
+        (
+            "cost",
+            f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement "
+            f"{_first_cost(study)}",
+        ),
         *vehicles,
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
@@ -79,27 +84,35 @@ def problem_warnings(problem: Problem, study: Study) -> list[str]:
     """
     warnings = []
     if "lengthscales" in problem.spec.get("model", {}):
-        warnings = [*_lengthscale_warnings(study), *_threshold_warnings(problem, study), *_noise_warnings(study)]
+        warnings = [
+            *_lengthscale_warnings(study),
+            *_threshold_warnings(problem, study),
+            *_noise_warnings(study),
+        ]
     else:
         warnings = _scale_warnings(problem, study)
     budget = problem.run.get("budget")
     cheapest = float(study.candidates().cost.min())
     if budget is not None and budget < cheapest:
         warnings.append(
-            f"the budget of {budget:g} does not pay for a single measurement, the cheapest costs {cheapest:g}; raise "
+            f"the budget of {budget:g} does not pay for a single measurement, the cheapest costs "
+            f"{cheapest:g}; raise "
             "[run] budget or lower the costs"
         )
     return warnings
 
 
-# -- the parts in words ------------------------------------------------------------------------------------------------
+# -- the parts in words
+# ------------------------------------------------------------------------------------------------
 
 
 def _domain(problem: Problem, study: Study) -> str:
     domain = study.domain
     kind = next(kind for kind in POINTS if kind in problem.spec["domain"])
     text = f"{len(domain)} {POINTS[kind]}: {describe_columns(domain)}"
-    constraints = [entry if isinstance(entry, str) else "a polygon" for entry in _given_constraints(problem)]
+    constraints = [
+        entry if isinstance(entry, str) else "a polygon" for entry in _given_constraints(problem)
+    ]
     return f"{text}; where {', '.join(constraints)}" if constraints else text
 
 
@@ -110,14 +123,20 @@ def _given_constraints(problem: Problem) -> list[Any]:
 def _model(problem: Problem) -> str:
     spec = problem.spec.get("model", {})
     if "training" in spec:
-        return f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}{_deviations(spec)}"
+        return (
+            f"{spec.get('kernel', 'matern52')}, learned from {spec['training']}{_deviations(spec)}"
+        )
     if "lengthscales" not in spec:
         return _learned_model(problem)
-    lengthscales = spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
+    lengthscales = (
+        spec["lengthscales"] if isinstance(spec["lengthscales"], list) else [spec["lengthscales"]]
+    )
     names = list(problem.domain.columns)
     if len(lengthscales) != len(names):
         names = ["every column"] * len(lengthscales)
-    distances = " and ".join(f"{scale:g} along {name}" for scale, name in zip(lengthscales, names, strict=True))
+    distances = " and ".join(
+        f"{scale:g} along {name}" for scale, name in zip(lengthscales, names, strict=True)
+    )
     mean = f"around {_mean(spec['mean'])}" if "mean" in spec else "around a mean that is learned"
     spread = f"values lie within about ± {2 * sqrt(spec.get('variance', 1.0)):.3g} {mean}"
     return f"{spec.get('kernel', 'matern52')}: {spread}, and are similar over distances of about {distances}"
@@ -149,7 +168,9 @@ def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     """Return whether a power of the values is tried: mean, noise and threshold must not be given relative to them."""
     noise = problem.spec.get("noise", {})
     has_noise = bool(noise) and noise.get("variance") != 0
-    is_relative = "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
+    is_relative = (
+        "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
+    )
     if problem.spec.get("tasks"):
         return False
     return learned.marginalise and learned.transform == "auto" and not has_noise and not is_relative
@@ -161,7 +182,11 @@ def _mean(mean: float | str) -> str:
 
 def _deviations(spec: Mapping[str, Any]) -> str:
     """Return what a learned model describes, if that is not the values themselves."""
-    return f" for the deviations from column {spec['mean']}" if isinstance(spec.get("mean"), str) else ""
+    return (
+        f" for the deviations from column {spec['mean']}"
+        if isinstance(spec.get("mean"), str)
+        else ""
+    )
 
 
 def _tasks(tasks: Tasks) -> str:
@@ -171,9 +196,16 @@ def _tasks(tasks: Tasks) -> str:
     for k, name in enumerate(tasks.names):
         parts = ["the target"]
         if k > 0:
-            parts = ["correlation learned" if correlations is None else f"correlation {correlations[k]:.2g}"]
+            parts = [
+                "correlation learned"
+                if correlations is None
+                else f"correlation {correlations[k]:.2g}"
+            ]
         if tasks.noise is not None:
-            own = [f"± {sqrt(variance):.3g}" for variance in np.atleast_1d(np.asarray(tasks.noise[k], dtype=float))]
+            own = [
+                f"± {sqrt(variance):.3g}"
+                for variance in np.atleast_1d(np.asarray(tasks.noise[k], dtype=float))
+            ]
             parts.append(" or ".join(own))
         if tasks.cost is not None:
             parts.append(f"cost {tasks.cost[k]:g}")
@@ -192,13 +224,20 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     if "column" in spec:
         return f"variance from column {spec['column']}"
     if "levels" in spec:
-        levels = [f"{_level_noise(level['variance'])} at cost {level['cost']:g}" for level in spec["levels"]]
+        levels = [
+            f"{_level_noise(level['variance'])} at cost {level['cost']:g}"
+            for level in spec["levels"]
+        ]
         return f"levels to choose from: {', '.join(levels)}"
     return "learned from the values as they come"
 
 
 def _level_noise(variance: float | str) -> str:
-    return f"variance from column {variance}" if isinstance(variance, str) else f"± {sqrt(variance):.3g}"
+    return (
+        f"variance from column {variance}"
+        if isinstance(variance, str)
+        else f"± {sqrt(variance):.3g}"
+    )
 
 
 def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
@@ -209,8 +248,13 @@ def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         rates = [f"{_rate(rate)} per unit of {name}" for name, rate in spec["euclidean"].items()]
         parts.append(f"{' and '.join(rates)} travelled in a straight line")
     if "great_circle" in spec:
-        parts.append(f"{spec['great_circle'].get('rate', 1):g} per kilometre of the great circle travelled")
-    for key, words in (("network", "the shortest way in the network"), ("matrix", "the way as given in")):
+        parts.append(
+            f"{spec['great_circle'].get('rate', 1):g} per kilometre of the great circle travelled"
+        )
+    for key, words in (
+        ("network", "the shortest way in the network"),
+        ("matrix", "the way as given in"),
+    ):
         if key in spec:
             rate = spec[key].get("rate", 1)
             parts.append(f"{'' if rate == 1 else f'{rate:g} times '}{words} {spec[key]['table']}")
@@ -260,7 +304,8 @@ def _first_cost(study: Study) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-# -- warnings ----------------------------------------------------------------------------------------------------------
+# -- warnings
+# --------------------------------------------------------------------------------------------------
 
 
 def _lengthscale_warnings(study: Study) -> list[str]:
@@ -280,13 +325,16 @@ def _lengthscale_warnings(study: Study) -> list[str]:
         end_to_end = _correlation(study, middle, k, extent)
         if between_neighbours < MIN_CORRELATION:
             warnings.append(
-                f"along {name} the kernel says that neighbouring points ({spacing:.3g} apart) are unrelated "
-                f"(correlation {between_neighbours:.2g}), so that nearly every point would have to be measured; use a "
+                f"along {name} the kernel says that neighbouring points ({spacing:.3g} apart) are "
+                "unrelated "
+                f"(correlation {between_neighbours:.2g}), so that nearly every point would have to "
+                "be measured; use a "
                 "longer length-scale, or check its unit"
             )
         elif end_to_end > MAX_CORRELATION and counts[k] > 1:
             warnings.append(
-                f"along {name} the kernel says that nothing changes over the whole range of {extent:.4g} (correlation "
+                f"along {name} the kernel says that nothing changes over the whole range of "
+                f"{extent:.4g} (correlation "
                 f"{end_to_end:.4f} from end to end); use a shorter length-scale, or check its unit"
             )
     return warnings
@@ -304,7 +352,8 @@ def _scale_warnings(problem: Problem, study: Study) -> list[str]:
         return []
     listed = ", ".join(f'"{name}"' for name in found)
     return [
-        f"the numbers of {' and '.join(found)} are spaced by ratios; for a log scale write log = [{listed}] in "
+        f"the numbers of {' and '.join(found)} are spaced by ratios; for a log scale write log = "
+        f"[{listed}] in "
         "[domain], or log = [] to keep them as they are"
     ]
 
@@ -329,8 +378,10 @@ def _threshold_warnings(problem: Problem, study: Study) -> list[str]:
         return []
     side = "above" if distance > 0 else "below"
     return [
-        f"the threshold {goal.threshold:g} lies {abs(distance):.1f} standard deviations {side} the mean {_mean(mean)}, "
-        f"so that the model is sure before the first measurement that no value lies {side} it; check mean, variance "
+        f"the threshold {goal.threshold:g} lies {abs(distance):.1f} standard deviations {side} the "
+        f"mean {_mean(mean)}, "
+        f"so that the model is sure before the first measurement that no value lies {side} it; "
+        "check mean, variance "
         "and threshold"
     ]
 
@@ -341,7 +392,8 @@ def _noise_warnings(study: Study) -> list[str]:
     if noise <= signal:
         return []
     return [
-        f"the smallest noise (variance {noise:.4g}) is larger than the signal (variance {signal:.4g}), so that every "
+        f"the smallest noise (variance {noise:.4g}) is larger than the signal (variance "
+        f"{signal:.4g}), so that every "
         "point needs many measurements; check both variances"
     ]
 

@@ -1,6 +1,7 @@
 """Displays of progress: of a study while it runs, and of a known number of runs.
 
-Both write to stderr, so that a program's output can be piped, and never end a run because they cannot be written.
+Both write to stderr, so that a program's output can be piped, and never end a run because they
+cannot be written.
 """
 
 from __future__ import annotations
@@ -76,14 +77,15 @@ class HTMLText:
 class Progress:
     """Live display of a study: measurements, cost, the classes, expected F1 or regret; with the truth the true ones.
 
-    The classes are those of `Result.classify`. They take time to compute, so that on a terminal the line is written at
-    most as often as keeps its share of the time below `MAX_SHARE`.
+    The classes are those of `Result.classify`. They take time to compute, so that on a terminal the
+    line is written at most as often as keeps its share of the time below `MAX_SHARE`.
 
-    On a terminal it is one line that is written over, in a notebook a bar that is updated in place; elsewhere a plain
-    line every ten measurements. Call it with the study after each measurement; as a context manager it also writes the
-    last state.
+    On a terminal it is one line that is written over, in a notebook a bar that is updated in place;
+    elsewhere a plain line every ten measurements. Call it with the study after each measurement; as
+    a context manager it also writes the last state.
 
-    Written by hand: tqdm and rich show the share of a total, which a study has not, and raise when a pipe breaks.
+    Written by hand: tqdm and rich show the share of a total, which a study has not, and raise when
+    a pipe breaks.
 
     Args:
         study: The study to show.
@@ -91,7 +93,8 @@ class Progress:
         stream: Where to write; stderr by default.
         budget: Limit of the cost, to show beside it.
         steps: Limit of the number of measurements, to show beside it.
-        limits: All limits of the run, instead of `budget` and `steps`; the goal of F1 or regret is shown beside it.
+        limits: All limits of the run, instead of `budget` and `steps`; the goal of F1 or regret is
+            shown beside it.
     """
 
     def __init__(
@@ -139,7 +142,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -152,7 +158,9 @@ class Progress:
         if self._display is not None:
             self._show_in_notebook(fields, result)
         elif self._live:
-            self._write(CLEAR_LINE + self._line([" ".join(field.split()) for field in fields], result))
+            self._write(
+                CLEAR_LINE + self._line([" ".join(field.split()) for field in fields], result)
+            )
         else:
             self._write("  ".join(fields) + "\n")
         self._shown_steps = self._study.steps
@@ -164,12 +172,20 @@ class Progress:
         if self._display is None:
             return
         classes = result.classify()
-        shares = {name: 100 * float(getattr(classes, name).mean()) for name in ("below", "undecided", "above")}
-        parts = [f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[name]}'></i>" for name, share in shares.items()]
+        shares = {
+            name: 100 * float(getattr(classes, name).mean())
+            for name in ("below", "undecided", "above")
+        }
+        parts = [
+            f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[name]}'></i>"
+            for name, share in shares.items()
+        ]
         bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
         words = [" ".join(field.split()) for field in fields]
         text = "  ".join(words)
-        shown = HTMLText(f"<div class='truvar-progress'>{bar}<div>{escape(' · '.join(words))}</div></div>", text)
+        shown = HTMLText(
+            f"<div class='truvar-progress'>{bar}<div>{escape(' · '.join(words))}</div></div>", text
+        )
         if self._handle is None:
             self._handle = self._display(shown, display_id=True)
         else:
@@ -202,7 +218,9 @@ class Progress:
         while len(line := "  ".join(fields)) > columns and len(fields) > 1:
             fields = fields[:-1]
         bar_length = min(MAX_BAR, columns - len(line) - 2)
-        return f"{self._bar(result, bar_length)}  {line}" if bar_length >= MIN_BAR else line[:columns]
+        return (
+            f"{self._bar(result, bar_length)}  {line}" if bar_length >= MIN_BAR else line[:columns]
+        )
 
     def _bar(self, result: Result, length: int) -> str:
         """Return a bar of the shares below, undecided and above."""
@@ -243,7 +261,9 @@ def progress_bar(label: str, stream: TextIO | None = None) -> Callable[[int, int
     def show(done: int, total: int) -> None:
         nonlocal bar
         output = sys.stderr if stream is None else stream
-        with suppress(OSError, ValueError):  # a display that cannot be written must not end the work
+        with suppress(
+            OSError, ValueError
+        ):  # a display that cannot be written must not end the work
             if bar is None:
                 interval = REFRESH if is_terminal(output) else LOG_EVERY
                 bar = tqdm(desc=label, total=total, initial=done, file=stream, mininterval=interval)

@@ -8,7 +8,12 @@ import numpy as np
 
 from truvar._representation import html_card, text_card
 from truvar.report.formatting import count_noun, format_number, format_place
-from truvar.report.status import describe_best_observed, describe_expected, describe_goal, describe_optimum
+from truvar.report.status import (
+    describe_best_observed,
+    describe_expected,
+    describe_goal,
+    describe_optimum,
+)
 
 if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
@@ -18,7 +23,11 @@ if TYPE_CHECKING:
 def study_text(study: BaseStudy) -> str:
     """Return a study as a few lines of text, without anything that takes time to compute."""
     result = study.result()
-    return text_card(_title(study), describe_goal(study.goal), [*_spent(study), *_quick_answer(result), *_next(study)])
+    return text_card(
+        _title(study),
+        describe_goal(study.goal),
+        [*_spent(study), *_quick_answer(result), *_next(study)],
+    )
 
 
 def study_html(study: BaseStudy) -> str:
@@ -27,7 +36,9 @@ def study_html(study: BaseStudy) -> str:
     answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
     if result.goal.level_set and result.statements.is_known:
         answer = _quick_answer(result) + answer
-    return html_card(_title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)])
+    return html_card(
+        _title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)]
+    )
 
 
 def _title(study: BaseStudy) -> str:
@@ -53,13 +64,22 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
         return [("answer", "nothing is measured yet")]
     if not result.goal.level_set:
         best = result.best_observed
-        return [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
+        return (
+            [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
+        )
     n = len(result.mean)
     if result.classification is None:
         counts = (
-            [] if result.bands is None else np.bincount(result.bands, minlength=len(result.thresholds) + 1).tolist()
+            []
+            if result.bands is None
+            else np.bincount(result.bands, minlength=len(result.thresholds) + 1).tolist()
         )
-        return [("answer", f"{', '.join(map(str, counts))} of {count_noun(n, 'point')}, from the lowest band")]
+        return [
+            (
+                "answer",
+                f"{', '.join(map(str, counts))} of {count_noun(n, 'point')}, from the lowest band",
+            )
+        ]
     above = int(result.classification.sum())
     return [("answer", f"{above} of {count_noun(n, 'point')} reported as above the threshold")]
 
@@ -69,7 +89,11 @@ def _next(study: BaseStudy) -> list[tuple[str, str]]:
     pending = study.pending
     if not pending:
         reason = study.finished
-        return [("finished", reason)] if reason else [("next", "nothing is pending: ask() suggests a measurement")]
+        return (
+            [("finished", reason)]
+            if reason
+            else [("next", "nothing is pending: ask() suggests a measurement")]
+        )
     first = pending[0]
     text = f"{first.id}: {format_place(first, study.domain)}, cost {format_number(first.cost)}"
     return [("next", text if len(pending) == 1 else f"{text}; {len(pending) - 1} more pending")]

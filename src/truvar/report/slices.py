@@ -159,7 +159,8 @@ def predict(study: BaseStudy, points: Array) -> tuple[Array, Array]:
         return study.predict(domain.values(domain.points[rows]))
 
 
-# -- importance --------------------------------------------------------------------------------------------------------
+# -- importance
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,8 @@ class Importance:
     Attributes:
         columns: Names of the columns.
         indices: Sobol indices of the posterior mean.
-        lengthscales: Length-scale of each column as a share of its extent; None if the kernel has none. (d,)
+        lengthscales: Length-scale of each column as a share of its extent; None if the kernel has
+            none. (d,)
     """
 
     columns: tuple[str, ...]
@@ -184,8 +186,10 @@ class Importance:
     def explain(self) -> str:
         """Return the meaning of the numbers as a sentence."""
         return (
-            "Share of the variance of the posterior mean over the domain that a parameter explains: by itself (dark), "
-            "and together with others (pale). Along a parameter of a short length-scale the value changes quickly. "
+            "Share of the variance of the posterior mean over the domain that a parameter "
+            "explains: by itself (dark), "
+            "and together with others (pale). Along a parameter of a short length-scale the value "
+            "changes quickly. "
             "All of it is about the model so far, not about the true function."
         )
 
@@ -206,15 +210,20 @@ def _lengthscales(study: BaseStudy) -> Array | None:
     form = None if kernel is None else stationary_form(kernel)
     if form is None:
         return None
-    return np.asarray(np.broadcast_to(form.lengthscales, len(study.domain.columns)) / study.domain.extent)
+    return np.asarray(
+        np.broadcast_to(form.lengthscales, len(study.domain.columns)) / study.domain.extent
+    )
 
 
-def chosen_columns(study: BaseStudy, names: Sequence[str] | None, limit: int) -> tuple[list[int], str]:
+def chosen_columns(
+    study: BaseStudy, names: Sequence[str] | None, limit: int
+) -> tuple[list[int], str]:
     """Return positions of the columns to show, in the order of the domain, and a note on those left out.
 
     Args:
         study: The study.
-        names: Names of the columns; None: all, or if there are more than the limit the most important ones.
+        names: Names of the columns; None: all, or if there are more than the limit the most
+            important ones.
         limit: Largest number of columns.
 
     Raises:
@@ -226,7 +235,9 @@ def chosen_columns(study: BaseStudy, names: Sequence[str] | None, limit: int) ->
             if name not in columns:
                 raise InvalidArgumentError(unknown_name("column", name, columns))
         if not names:
-            raise InvalidArgumentError(f"columns must name at least one of {', '.join(columns)}, got none; name some")
+            raise InvalidArgumentError(
+                f"columns must name at least one of {', '.join(columns)}, got none; name some"
+            )
         return [columns.index(name) for name in dict.fromkeys(names)], ""
     if len(columns) <= limit:
         return list(range(len(columns))), ""

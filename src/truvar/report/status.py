@@ -11,7 +11,13 @@ import numpy as np
 
 from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate_text import format_share
-from truvar.report.formatting import count_noun, format_estimate, format_number, format_place, format_shown
+from truvar.report.formatting import (
+    count_noun,
+    format_estimate,
+    format_number,
+    format_place,
+    format_shown,
+)
 from truvar.report.limit_progress import limit_progress
 from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
@@ -30,8 +36,14 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.vehicles import VehicleStatus
 
-BOUNDS_TITLE = "Confidence bounds of the paper"  # heading of everything that is about M, H, L and epsilon
-SCORE_LIMITS = ("f1", "regret", "improvement_per_cost")  # limits of a run whose progress is shown in words
+BOUNDS_TITLE = (
+    "Confidence bounds of the paper"  # heading of everything that is about M, H, L and epsilon
+)
+SCORE_LIMITS = (
+    "f1",
+    "regret",
+    "improvement_per_cost",
+)  # limits of a run whose progress is shown in words
 
 
 def describe_goal(goal: Goal) -> str:
@@ -54,7 +66,11 @@ def describe_policy(policy: Policy) -> str:
     if not is_dataclass(policy):
         return name
     defaults = {field.name: field.default for field in fields(policy) if field.init}
-    options = [f"{key}={getattr(policy, key)}" for key, value in defaults.items() if getattr(policy, key) != value]
+    options = [
+        f"{key}={getattr(policy, key)}"
+        for key, value in defaults.items()
+        if getattr(policy, key) != value
+    ]
     return f"{name} ({', '.join(options)})" if options else name
 
 
@@ -64,7 +80,9 @@ def describe_budget(study: Study) -> str:
     spent = f"{format_number(study.spent)} spent"
     if budget is None:
         return f"{spent}, no budget given"
-    text = f"{spent} of {format_number(budget)}, {format_number(max(budget - study.spent, 0.0))} left"
+    text = (
+        f"{spent} of {format_number(budget)}, {format_number(max(budget - study.spent, 0.0))} left"
+    )
     pending = sum(suggestion.cost for suggestion in study.pending)
     return f"{text}, of which {format_number(pending)} is suggested" if pending else text
 
@@ -112,8 +130,16 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
     if statements.expected_f1 is not None:
         count = f"{statements.expected_misclassified or 0.0:.3g}"
         text = format_estimate(statements.expected_f1, format_share)
-        return [(name, f"{text}; about {count} of {count_noun(len(result.mean), 'point')} on the wrong side")]
-    return [(name, f"{format_estimate(result.expected_regret)} from the {optimum_name(result.goal)}")]
+        return [
+            (
+                name,
+                f"{text}; about {count} of {count_noun(len(result.mean), 'point')} on the wrong "
+                "side",
+            )
+        ]
+    return [
+        (name, f"{format_estimate(result.expected_regret)} from the {optimum_name(result.goal)}")
+    ]
 
 
 def describe_bounds(result: Result) -> list[tuple[str, str]]:
@@ -147,7 +173,10 @@ def task_correlations(tasks: Tasks) -> list[float] | None:
         return None
     covariance = np.asarray(tasks.covariance, dtype=float)
     scale = np.sqrt(covariance[0, 0] * np.diag(covariance))
-    return [float(value) for value in np.divide(covariance[0], scale, out=np.zeros(len(scale)), where=scale > 0)]
+    return [
+        float(value)
+        for value in np.divide(covariance[0], scale, out=np.zeros(len(scale)), where=scale > 0)
+    ]
 
 
 def describe_tasks(study: Study) -> str | None:
@@ -157,7 +186,10 @@ def describe_tasks(study: Study) -> str | None:
     if not isfinite(study.epsilon):
         return "their correlation with the target is not learned yet"
     correlations = (task_correlations(study.learned_tasks) or [])[1:]
-    parts = [f"{name} {value:.2f}" for name, value in zip(study.tasks.names[1:], correlations, strict=True)]
+    parts = [
+        f"{name} {value:.2f}"
+        for name, value in zip(study.tasks.names[1:], correlations, strict=True)
+    ]
     return f"correlation with {study.tasks.names[0]}, as learned: {', '.join(parts)}"
 
 
@@ -209,13 +241,18 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     result = study.result()
     data = PlotData.from_study(study, result=result)
     max_steps = study.limits.get("steps")
-    steps = f"{result.steps} of {max_steps:g} times" if max_steps else count_noun(result.steps, "time")
+    steps = (
+        f"{result.steps} of {max_steps:g} times" if max_steps else count_noun(result.steps, "time")
+    )
     rows = [
         ("measured", steps),
         ("cost", describe_budget(study)),
         *describe_optimum(study, result),
         *describe_expected(result),
-        ("points", f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})"),
+        (
+            "points",
+            f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})",
+        ),
         ("certificate", str(result.certificate)),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
@@ -240,7 +277,9 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
             continue
         point = format_place(suggestion, study.domain)
         owner = "" if suggestion.who is None else f" for {suggestion.who}"
-        rows.append(("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}"))
+        rows.append(
+            ("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}")
+        )
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
@@ -257,7 +296,11 @@ def shown_vehicles(study: Study) -> list[VehicleStatus]:
     """
     if not study.vehicles and not study.returns:
         return []
-    return [status for status in study.vehicle_statuses if study.who not in study.vehicles or status.name == study.who]
+    return [
+        status
+        for status in study.vehicle_statuses
+        if study.who not in study.vehicles or status.name == study.who
+    ]
 
 
 def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
@@ -265,7 +308,9 @@ def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
     parts = []
     if status.position is not None:
         position = status.position
-        parts.append(f"at {position if isinstance(position, str) else format_shown(domain, position)}")
+        parts.append(
+            f"at {position if isinstance(position, str) else format_shown(domain, position)}"
+        )
     if status.name is not None:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"

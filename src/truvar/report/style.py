@@ -28,7 +28,13 @@ DARK_PANEL = "#14181B"  # background of its axes
 DARK_INK = "#E6EBEE"  # its texts and lines
 DARK_SOFT = "#8A979F"  # its axes
 # Colours of lines and marks that are too dark for a dark background, and what replaces them there.
-DARK_COLOURS = {LINE: "#7DB8E8", THRESHOLD: "#FF8A7A", SOFT: "#A7B2B9", "#888888": "#A7B2B9", "#44779A": "#6FA3C8"}
+DARK_COLOURS = {
+    LINE: "#7DB8E8",
+    THRESHOLD: "#FF8A7A",
+    SOFT: "#A7B2B9",
+    "#888888": "#A7B2B9",
+    "#44779A": "#6FA3C8",
+}
 DARKEST = 0.2  # largest share of red, green or blue of a colour that counts as black
 LETTER_WIDTH = 0.075  # inches, of one letter of a title
 SMALL_LETTER_WIDTH = 0.062  # inches, of one letter of a legend
@@ -39,7 +45,11 @@ PENDING = "#CC79A7"  # suggestions that wait for a value
 LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
 # Where an optimum is sought, the points that can still be it have a colour and the others are grey.
 OPTIMUM = {"above": "#D9D9D9", "undecided": "#E69F00", "below": "#D9D9D9"}
-PROBABILITY = ("#FBE6B8", "#E69F00", "#8A3B00")  # colours of the probability of being the optimum, from low to high
+PROBABILITY = (
+    "#FBE6B8",
+    "#E69F00",
+    "#8A3B00",
+)  # colours of the probability of being the optimum, from low to high
 
 
 def band_colours(names: Sequence[str]) -> dict[str, str]:
@@ -50,7 +60,10 @@ def band_colours(names: Sequence[str]) -> dict[str, str]:
         position = 2.0 * k / max(len(names) - 1, 1)
         first = min(int(position), 1)
         share = position - first
-        mixed = [round((1 - share) * a + share * b) for a, b in zip(ends[first], ends[first + 1], strict=True)]
+        mixed = [
+            round((1 - share) * a + share * b)
+            for a, b in zip(ends[first], ends[first + 1], strict=True)
+        ]
         colours[name] = "#" + "".join(f"{part:02X}" for part in mixed)
     return colours
 
@@ -82,7 +95,9 @@ def import_matplotlib(module: str) -> Any:
 
 def new_figure(width: float, height: float, dpi: float | None = None) -> Any:
     """Return an empty Figure of so many inches that is independent of pyplot: no display, no global state."""
-    figure = import_matplotlib("figure").Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    figure = import_matplotlib("figure").Figure(
+        figsize=(width, height), dpi=dpi, layout="constrained"
+    )
     import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     figure._repr_png_ = partial(figure_png, figure)  # IPython shows it, with or without %matplotlib
     return figure
@@ -98,7 +113,9 @@ def figure_png(figure: Any) -> bytes:
 def wrapped(text: str, figure: Any, share: float = 0.98) -> str:
     """Return a title of ten points with line breaks such that it fits into a share of the width of a figure."""
     letters = max(int(share * figure.get_figwidth() / LETTER_WIDTH), MIN_LETTERS)
-    return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, letters) or [""])
+    return "\n".join(
+        line for part in text.splitlines() for line in textwrap.wrap(part, letters) or [""]
+    )
 
 
 def apply_theme(figure: Any, theme: str) -> Any:
@@ -118,7 +135,9 @@ def apply_theme(figure: Any, theme: str) -> Any:
     figure.set_facecolor(DARK_GROUND)
     for text in figure.findobj(import_matplotlib("text").Text):
         colour = lighter(text.get_color())
-        if colour is not None and not text.get_path_effects():  # text with an outline is readable anywhere
+        if (
+            colour is not None and not text.get_path_effects()
+        ):  # text with an outline is readable anywhere
             text.set_color(colour)
     for ax in figure.axes:
         ax.set_facecolor(DARK_PANEL)
@@ -136,7 +155,10 @@ def _is_field(ax: Any) -> bool:
     """Return whether axes are filled with colours, on which dark marks are readable in both themes."""
     contour_set = import_matplotlib("contour").ContourSet
     mesh = import_matplotlib("collections").QuadMesh
-    return any(isinstance(each, (contour_set, mesh)) for each in ax.collections) or ax.get_label() == "<colorbar>"
+    return (
+        any(isinstance(each, (contour_set, mesh)) for each in ax.collections)
+        or ax.get_label() == "<colorbar>"
+    )
 
 
 def _recolour(parent: Any) -> None:
@@ -181,11 +203,15 @@ def legend_below(figure: Any, handles: Sequence[Any]) -> None:
     columns = len(handles)
     while columns > 1 and sum(_entry_widths(handles, columns)) > width:
         columns -= 1
-    figure.legend(handles=handles, loc="outside lower left", frameon=False, fontsize=8, ncols=columns)
+    figure.legend(
+        handles=handles, loc="outside lower left", frameon=False, fontsize=8, ncols=columns
+    )
 
 
 def _entry_widths(handles: Sequence[Any], columns: int) -> list[float]:
     """Return the width of each column of a legend in inches; matplotlib fills one column after another."""
-    widths = [SMALL_LETTER_WIDTH * len(handle.get_label()) + LEGEND_MARK_WIDTH for handle in handles]
+    widths = [
+        SMALL_LETTER_WIDTH * len(handle.get_label()) + LEGEND_MARK_WIDTH for handle in handles
+    ]
     rows = -(-len(widths) // columns)
     return [max(widths[k : k + rows]) for k in range(0, len(widths), rows)]

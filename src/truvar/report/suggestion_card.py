@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 
-def suggestion_card(study: Study, suggestion: Suggestion, terminal: TerminalStyle, command: str = "truvar tell") -> str:
+def suggestion_card(
+    study: Study, suggestion: Suggestion, terminal: TerminalStyle, command: str = "truvar tell"
+) -> str:
     """Return the card of a pending suggestion as text.
 
     Args:
@@ -62,7 +64,8 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
     text = (
         f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of the "
-        f"{count_noun(lookahead.undecided, 'point')} undecided by the policy's bounds and is expected to decide about "
+        f"{count_noun(lookahead.undecided, 'point')} undecided by the policy's bounds and is "
+        "expected to decide about "
         f"{decided} of them"
     )
     if isnan(suggestion.gain):

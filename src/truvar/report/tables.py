@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 CSV_FORMAT = "%.8g"  # of floating-point numbers
 
 
-def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = None) -> dict[str, Path]:
+def write_report(
+    study: Study, folder: str | Path, truth: ArrayLike | None = None
+) -> dict[str, Path]:
     """Write map.png, measurements.csv, points.csv and summary.json.
 
     Args:
@@ -49,7 +51,10 @@ def write_report(study: Study, folder: str | Path, truth: ArrayLike | None = Non
         study.measurements.to_csv(paths["measurements"], index=False, float_format=CSV_FORMAT)
         named = study.domain.has_row_names
         result.to_frame().to_csv(
-            paths["points"], index=named, index_label="label" if named else None, float_format=CSV_FORMAT
+            paths["points"],
+            index=named,
+            index_label="label" if named else None,
+            float_format=CSV_FORMAT,
         )
         paths["summary"].write_text(to_json(summary(study, truth, result)) + "\n", encoding="utf-8")
         plot_study(study, truth, result).savefig(paths["map"])
@@ -80,10 +85,14 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot create the folder {folder} ({error.strerror}); give another one") from None
+        raise OutputError(
+            f"cannot create the folder {folder} ({error.strerror}); give another one"
+        ) from None
 
 
-def summary(study: Study, truth: ArrayLike | None = None, result: Result | None = None) -> dict[str, Any]:
+def summary(
+    study: Study, truth: ArrayLike | None = None, result: Result | None = None
+) -> dict[str, Any]:
     """Return settings, result and pending suggestions of a study for JSON.
 
     Args:

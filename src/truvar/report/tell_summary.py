@@ -25,11 +25,15 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
         verb: What was done: "told", "corrected" or "withdrawn".
     """
     now = study.result()
-    listed = ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
+    listed = (
+        ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
+    )
     classes_before = before.classify()
     classes = now.classify()
     names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)
-    changes = [_change(name, getattr(classes_before, name), getattr(classes, name)) for name in names]
+    changes = [
+        _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names
+    ]
     text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
     return f"{text}; {now.reason}" if now.reason else text
 

@@ -63,7 +63,9 @@ class TerminalStyle:
     def wrapped(self, text: str) -> str:
         """Return a text in lines that the terminal does not break; elsewhere it stays one line."""
         plain = self.plain(text)
-        return textwrap.fill(plain, self.width, break_on_hyphens=False) if self.is_terminal else plain
+        return (
+            textwrap.fill(plain, self.width, break_on_hyphens=False) if self.is_terminal else plain
+        )
 
     def letter(self, pair: str) -> str:
         """Return the first letter of a pair where Unicode can be written, else the second."""

@@ -1,6 +1,7 @@
 """A small picture of a study in letters: a map in the plane, a curve on one axis, one line per column beyond.
 
-Written by hand: plotting libraries for terminals draw no map with classes, marks and legend in plain ASCII too.
+Written by hand: plotting libraries for terminals draw no map with classes, marks and legend in
+plain ASCII too.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ MAX_HEIGHT = 16  # lines of a map
 MIN_BINS = 9  # letters of a column where there are more than two columns
 MAX_BINS = 24
 
-# Letters as (Unicode, ASCII). Above is dense, below shaded, undecided a dot; where an optimum is sought, points that
-# can be it are dense and points ruled out are dots.
+# Letters as (Unicode, ASCII). Above is dense, below shaded, undecided a dot; where an optimum is
+# sought, points that can be it are dense and points ruled out are dots.
 BAND_LETTERS = "123456789abcdefghijklmnopqrstuvwxyz"  # from the lowest band
 LEVEL_SET = {"above": "█#", "undecided": "·.", "below": "░-"}
 OPTIMUM = {"above": "·.", "undecided": "▒#", "below": "·."}
@@ -54,7 +55,8 @@ def text_map(study: Study, terminal: TerminalStyle, result: Result | None = None
             return _columns(data, terminal)
 
 
-# -- two columns: a map ------------------------------------------------------------------------------------------------
+# -- two columns: a map
+# ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ def _plane(data: PlotData, terminal: TerminalStyle) -> str:
     points = data.domain.points
     x, y = _plane_axes(points, min(MAX_WIDTH, terminal.width - margin - 5))
     letters = _class_letters(data, terminal)
-    classes = _majority(data, y.cell_of(points[:, 1]) * x.cells + x.cell_of(points[:, 0]), x.cells * y.cells)
+    classes = _majority(
+        data, y.cell_of(points[:, 1]) * x.cells + x.cell_of(points[:, 0]), x.cells * y.cells
+    )
     table = np.array([letters[name] for name in classes], dtype=object).reshape(y.cells, x.cells)
     table = table.repeat(y.repeat, axis=0).repeat(x.repeat, axis=1)
     for kind, point in _marked_points(data):
@@ -150,7 +154,10 @@ def _majority(data: PlotData, cells: Index, count: int) -> list[str | None]:
     names += [name for name in masks if name not in names]
     counts = np.stack([np.bincount(cells[masks[name]], minlength=count) for name in names])
     occupied = counts.sum(axis=0) > 0
-    return [names[k] if filled else None for k, filled in zip(counts.argmax(axis=0), occupied, strict=True)]
+    return [
+        names[k] if filled else None
+        for k, filled in zip(counts.argmax(axis=0), occupied, strict=True)
+    ]
 
 
 def _marked_points(data: PlotData) -> list[tuple[str, Array]]:
@@ -172,7 +179,8 @@ def _axis_ends(low: str, high: str, size: int) -> str:
     return f"{low}{high:>{max(size - len(low), len(high) + 1)}}"
 
 
-# -- one column: a curve -----------------------------------------------------------------------------------------------
+# -- one column: a curve
+# -----------------------------------------------------------------------------------------------
 
 
 def _curve(data: PlotData, terminal: TerminalStyle) -> str:
@@ -194,7 +202,9 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     labels = {MAX_HEIGHT - 1: format_number(high), 0: format_number(low)}
     for threshold in data.thresholds:
         labels[row_of(threshold)] = format_number(threshold)
-    margin = max(len(label) for label in (format_number(low), format_number(high), *labels.values()))
+    margin = max(
+        len(label) for label in (format_number(low), format_number(high), *labels.values())
+    )
     x = Axis.by_rank(np.unique(points), min(MAX_WIDTH, terminal.width - margin - 5), 4)
     cells = x.cell_of(points)
     side, band, mean, dash = "│░━╌" if terminal.unicode else "|:=-"
@@ -219,7 +229,10 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     for point in data.pending:
         strip[x.letter_of(float(data.coordinates(point)[0]))] = _mark("pending", terminal)
 
-    lines = [f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}" for k in range(MAX_HEIGHT - 1, -1, -1)]
+    lines = [
+        f"  {labels.get(k, ''):>{margin}} {side}{''.join(table[k])}"
+        for k in range(MAX_HEIGHT - 1, -1, -1)
+    ]
     lines.append(f"  {'':>{margin}}  {''.join(strip)}")
     ends = _axis_ends(*_plain_ends(data, 0, terminal), x.size)
     lines.append(f"  {'':>{margin}}  {ends}  {terminal.plain(column_label(column))}")
@@ -228,12 +241,17 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
     return "\n".join([*lines, _legend(data, terminal)])
 
 
-# -- three or more columns: a bar chart of each ------------------------------------------------------------------------
+# -- three or more columns: a bar chart of each
+# ------------------------------------------------------------------------
 
 
 def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     """Draw, along the range of each column, the share of the points above and undecided."""
-    headings = {"above": "above", "undecided": "undecided"} if data.goal.level_set else {"undecided": "possible"}
+    headings = (
+        {"above": "above", "undecided": "undecided"}
+        if data.goal.level_set
+        else {"undecided": "possible"}
+    )
     headings |= {name: name for name in data.classification.band_names[1:]}
     masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
@@ -243,7 +261,8 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     left = max(len(low) for low, _ in ends)
     right = max(len(high) for _, high in ends)
     lines = [
-        f"  {'':{label_width}}  {'':{left + right + 4}}  " + "  ".join(f"{headings[name]:{size}}" for name, _ in masks)
+        f"  {'':{label_width}}  {'':{left + right + 4}}  "
+        + "  ".join(f"{headings[name]:{size}}" for name, _ in masks)
     ]
     dots = "…" if terminal.unicode else "to"
     for k, label in enumerate(labels):
@@ -255,8 +274,13 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
             share = np.bincount(cells[mask], minlength=size) / np.maximum(total, 1)
             strips.append(terminal.paint(_bars(share, total > 0, terminal), name))
         low, high = ends[k]
-        lines.append(f"  {label:{label_width}}  {low:>{left}} {dots:^2} {high:<{right}}  " + "  ".join(strips))
-    lines.append(f"  bar height: share of the points in that part of the range ({data.confidence_note})")
+        lines.append(
+            f"  {label:{label_width}}  {low:>{left}} {dots:^2} {high:<{right}}  "
+            + "  ".join(strips)
+        )
+    lines.append(
+        f"  bar height: share of the points in that part of the range ({data.confidence_note})"
+    )
     lines.append(f"  {len(data.measured)} measured")
     if data.shows_best:
         best = data.result.best
@@ -268,10 +292,14 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
 def _bars(share: Array, occupied: Mask, terminal: TerminalStyle) -> str:
     steps = BARS[0] if terminal.unicode else BARS[1]
     heights = np.ceil(share * len(steps)).astype(int)
-    return "".join(steps[n - 1] if n > 0 and filled else " " for n, filled in zip(heights, occupied, strict=True))
+    return "".join(
+        steps[n - 1] if n > 0 and filled else " "
+        for n, filled in zip(heights, occupied, strict=True)
+    )
 
 
-# -- letters and legend ------------------------------------------------------------------------------------------------
+# -- letters and legend
+# ------------------------------------------------------------------------------------------------
 
 
 def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, str]:
@@ -290,7 +318,9 @@ def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, 
 
 
 def _mark(kind: str, terminal: TerminalStyle) -> str:
-    return terminal.paint(terminal.letter(MARKS[kind]), "pending" if kind == "pending" else "strong")
+    return terminal.paint(
+        terminal.letter(MARKS[kind]), "pending" if kind == "pending" else "strong"
+    )
 
 
 def _legend(data: PlotData, terminal: TerminalStyle) -> str:

@@ -1,7 +1,7 @@
 """Studies over HTTP: an API, a web page, and a client with the methods of a `Study`.
 
-The server needs FastAPI and Uvicorn (`pip install "truvar[service,store]"`), the client needs httpx. Names are imported
-on first use, so that `truvar.service.server` stays cheap to import.
+The server needs FastAPI and Uvicorn (`pip install "truvar[service,store]"`), the client needs
+httpx. Names are imported on first use, so that `truvar.service.server` stays cheap to import.
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ STATUS_CODES: dict[type[Exception], int] = {
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
-def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits | None = None) -> FastAPI:
+def create_app(
+    store: str, tokens: Tokens | None = None, limits: ServiceLimits | None = None
+) -> FastAPI:
     """Create the application for the studies of a store.
 
     Args:
@@ -105,12 +107,15 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
 
     @app.get("/worker.js", include_in_schema=False)
     async def worker() -> Response:
-        # A service worker sees the requests below its own address only, so that it does not lie under /page.
+        # A service worker sees the requests below its own address only, so that it does not lie
+        # under /page.
         return FileResponse(STATIC / "worker.js", media_type="text/javascript")
 
     app.mount("/page", StaticFiles(directory=STATIC))
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)
-    app.add_middleware(SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body, stored=sessions.tokens)
+    app.add_middleware(
+        SecurityMiddleware, tokens=tokens or Tokens(), max_body=limits.body, stored=sessions.tokens
+    )
     for exception, status in STATUS_CODES.items():
         app.add_exception_handler(exception, _exception_handler(status))
     app.add_exception_handler(StorageError, _handle_storage_error)
@@ -120,7 +125,9 @@ def create_app(store: str, tokens: Tokens | None = None, limits: ServiceLimits |
     return app
 
 
-def _error_response(status: int, message: str, exception: type[Exception] | None = None, **more: Any) -> Response:
+def _error_response(
+    status: int, message: str, exception: type[Exception] | None = None, **more: Any
+) -> Response:
     """Return an error in JSON; `exception` is the class that the client in Python raises."""
     if len(message) > MAX_MESSAGE:
         message = f"{message[:MAX_MESSAGE]}..."
@@ -133,7 +140,9 @@ def _error_response(status: int, message: str, exception: type[Exception] | None
 def _exception_handler(status: int) -> Handler:
     async def handle(_: Request, error: Exception) -> Response:
         more = {"finished": error.reason} if isinstance(error, Finished) else {}
-        public = next(each for each in type(error).__mro__ if each.__module__ == TruvarError.__module__)
+        public = next(
+            each for each in type(error).__mro__ if each.__module__ == TruvarError.__module__
+        )
         return _error_response(status, str(error), public, **more)
 
     return handle
@@ -142,9 +151,13 @@ def _exception_handler(status: int) -> Handler:
 async def _handle_invalid_request(_: Request, error: Any) -> Response:
     errors = error.errors()
     if any(found["type"] == "json_invalid" for found in errors):
-        return _error_response(400, "the body is not valid JSON; check its quotes, commas and braces")
+        return _error_response(
+            400, "the body is not valid JSON; check its quotes, commas and braces"
+        )
     field = errors[0]["loc"][1:2]
-    exception = InvalidArgumentError if MEASUREMENT_FIELDS.isdisjoint(field) else InvalidMeasurementError
+    exception = (
+        InvalidArgumentError if MEASUREMENT_FIELDS.isdisjoint(field) else InvalidMeasurementError
+    )
     return _error_response(422, request_message(errors[0], SECTIONS), exception)
 
 
@@ -173,7 +186,8 @@ async def _handle_storage_error(request: Request, error: Exception) -> Response:
     LOG.error("%s %s: %s", request.method, request.url.path, error)
     if isinstance(error, UncertainChangeError):
         message = (
-            "the connection to the store was lost while the change was stored; it may have been stored: send the same "
+            "the connection to the store was lost while the change was stored; it may have been "
+            "stored: send the same "
             "request again, which counts once for the same id or key"
         )
         return _error_response(503, message, UncertainChangeError)

@@ -1,10 +1,10 @@
 """Tokens and addresses: who may read and write.
 
-A server with tokens accepts requests that present one of them; a read-only token may read. A server without tokens
-accepts requests from programs on its own machine, and only under a host name of that machine, so that a page from
-elsewhere cannot reach it through a host name that resolves to it (DNS rebinding). Tokens are sent in a header that
-browsers never add by themselves, bodies must be JSON, and other origins are refused, so pages of other sites cannot
-write.
+A server with tokens accepts requests that present one of them; a read-only token may read. A server
+without tokens accepts requests from programs on its own machine, and only under a host name of that
+machine, so that a page from elsewhere cannot reach it through a host name that resolves to it (DNS
+rebinding). Tokens are sent in a header that browsers never add by themselves, bodies must be JSON,
+and other origins are refused, so pages of other sites cannot write.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Access = Literal["read", "write"]
 
 MIN_TOKEN_LENGTH = 16  # characters
-TOKEN_SECONDS = 1.0  # between two looks at the tokens of the store: a revoked one is accepted no longer than that
+# between two looks at the tokens of the store: a revoked one is accepted no longer than that
+TOKEN_SECONDS = 1.0
 MAX_TOKEN_WAIT = 0.5  # seconds that a request waits for the tokens of a store that is slow
 STUDIES_PATH = "/api/studies/"  # path of a study and what it has
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -49,13 +50,22 @@ class Tokens:
 
     def __post_init__(self) -> None:
         for token in (*self.write, *self.read):
-            if len(token) < MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
+            if (
+                len(token) < MIN_TOKEN_LENGTH
+                or not token.isascii()
+                or not token.isprintable()
+                or " " in token
+            ):
                 raise InvalidArgumentError(
-                    f"a token must have at least {MIN_TOKEN_LENGTH} characters, ASCII without spaces, got one of "
-                    f"{len(token)}; make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                    f"a token must have at least {MIN_TOKEN_LENGTH} characters, ASCII without "
+                    "spaces, got one of "
+                    f"{len(token)}; make one: python -c 'import secrets; "
+                    "print(secrets.token_urlsafe(32))'"
                 )
         if set(self.write) & set(self.read):
-            raise InvalidArgumentError("the read-only token must differ from the other one, got the same; change one")
+            raise InvalidArgumentError(
+                "the read-only token must differ from the other one, got the same; change one"
+            )
 
     def __bool__(self) -> bool:
         return bool(self.write or self.read)
@@ -118,12 +128,15 @@ class TokenStore:
     async def update(self) -> None:
         """Read the tokens again if that was done more than a second ago.
 
-        A store that does not answer is not waited for: without it a server can do nothing that a token allows.
+        A store that does not answer is not waited for: without it a server can do nothing that a
+        token allows.
         """
         if time.monotonic() < self._read_at + TOKEN_SECONDS:
             return
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.get_running_loop().run_in_executor(self._thread, self._read_again)
+            self._reading = asyncio.get_running_loop().run_in_executor(
+                self._thread, self._read_again
+            )
         await asyncio.wait({self._reading}, timeout=MAX_TOKEN_WAIT)
 
     def grant(self, presented: str) -> Grant | None:
@@ -166,7 +179,8 @@ def check_address(host: str, tokens: Tokens | bool) -> None:
     """
     if not is_loopback(host) and not tokens:
         raise InvalidArgumentError(
-            f"{host} can be reached from other machines, which needs a token, got none; give one (--token, or "
+            f"{host} can be reached from other machines, which needs a token, got none; give one "
+            "(--token, or "
             "TRUVAR_TOKEN in the environment), or leave out --host to serve this machine alone"
         )
 

@@ -1,8 +1,9 @@
 """Processes that make the choices of a server, and handle the uploads, that take long.
 
-Work in a process of its own does not slow down other requests, can be given a time limit, and can be given up: the
-process is ended. It stores its result at the end, in one transaction, so that work which is given up leaves no trace.
-Processes are started when they are needed and end after some idle minutes.
+Work in a process of its own does not slow down other requests, can be given a time limit, and can
+be given up: the process is ended. It stores its result at the end, in one transaction, so that work
+which is given up leaves no trace. Processes are started when they are needed and end after some
+idle minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truvar import exceptions
-from truvar.exceptions import ChoiceFailedError, Finished, LimitExceededError, ServiceError, TruvarError
+from truvar.exceptions import (
+    ChoiceFailedError,
+    Finished,
+    LimitExceededError,
+    ServiceError,
+    TruvarError,
+)
 from truvar.service import choices
 from truvar.service.choices import ChoiceRequest
 from truvar.service.limits import ServiceLimits
@@ -128,7 +135,9 @@ class ChoiceProcesses:
         environment: Environment variables of the processes that differ from those of this one.
     """
 
-    def __init__(self, store: str, count: int, seconds: float, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: str, count: int, seconds: float, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._store = store
         self._seconds = seconds
         self._environment = environment or {}
@@ -149,15 +158,19 @@ class ChoiceProcesses:
             OSError: If no process can be started.
         """
         try:
-            found = await self._answer(name, {"store": self._store, "name": name, "request": asdict(request)})
+            found = await self._answer(
+                name, {"store": self._store, "name": name, "request": asdict(request)}
+            )
         except TimeoutError:
             raise ChoiceFailedError(
-                f"the choice took longer than the {self._seconds:g} s that this server allows; nothing was "
+                f"the choice took longer than the {self._seconds:g} s that this server allows; "
+                "nothing was "
                 "changed: ask for fewer suggestions, use a smaller domain or another policy"
             ) from None
         except ProcessEndedError:
             raise ChoiceFailedError(
-                "the process that made the choice ended unexpectedly, perhaps for lack of memory; nothing was changed: "
+                "the process that made the choice ended unexpectedly, perhaps for lack of memory; "
+                "nothing was changed: "
                 "use a smaller domain or batch, or another policy"
             ) from None
         return Choice(found["answer"], found["version"], found["seconds"])
@@ -180,12 +193,14 @@ class ChoiceProcesses:
             found = await self._answer(upload.name, message)
         except TimeoutError:
             raise LimitExceededError(
-                f"what was sent takes longer than the {self._seconds:g} s that this server allows; nothing was "
+                f"what was sent takes longer than the {self._seconds:g} s that this server allows; "
+                "nothing was "
                 "changed: send a smaller one"
             ) from None
         except ProcessEndedError:
             raise ServiceError(
-                "the process that read what was sent ended unexpectedly, perhaps for lack of memory; nothing was "
+                "the process that read what was sent ended unexpectedly, perhaps for lack of "
+                "memory; nothing was "
                 "changed: send a smaller one"
             ) from None
         return str(found["answer"]).encode()
@@ -239,7 +254,8 @@ class ChoiceProcesses:
 
 
 async def _start(environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-    # The process must find the same modules as this one, and none in the working directory that this one did not.
+    # The process must find the same modules as this one, and none in the working directory that
+    # this one did not.
     path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     return await asyncio.create_subprocess_exec(
         sys.executable,

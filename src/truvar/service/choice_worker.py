@@ -1,8 +1,8 @@
 """A process that makes choices or handles uploads for a server: `python -m truvar.service.choice_worker`.
 
-It reads requests from its standard input and writes answers to its standard output, one JSON object per line. It keeps
-the study of its last request open. When the server ends, so does the process, whatever it is doing: a choice that was
-not stored leaves no trace.
+It reads requests from its standard input and writes answers to its standard output, one JSON object
+per line. It keeps the study of its last request open. When the server ends, so does the process,
+whatever it is doing: a choice that was not stored leaves no trace.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class OpenStudy:
             self.forget()
             event_log = RDBStorage(store).find_event_log(name)
             if event_log is None:
-                raise StudyNotFoundError(f"there is no study {name!r}; GET /api/studies lists the studies")
+                raise StudyNotFoundError(
+                    f"there is no study {name!r}; GET /api/studies lists the studies"
+                )
             self._study = Study.from_event_log(event_log, name, who="service")
             self._key = (store, name)
         return self._study
@@ -83,7 +85,10 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
 
 
 def _answer_upload(content: Mapping[str, Any]) -> dict[str, Any]:
-    from truvar.service.uploads import Upload, handle_upload  # imports slowly, and choices do not need it
+    from truvar.service.uploads import (
+        Upload,
+        handle_upload,
+    )  # imports slowly, and choices do not need it
 
     upload = Upload(**content["upload"])
     try:
@@ -103,10 +108,14 @@ def _read_requests(requests: queue.SimpleQueue[bytes], source: IO[bytes]) -> Non
 
 def main() -> None:
     """Answer requests until the server closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends this process
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C in a terminal is for the server, which ends this process
     os.nice(NICENESS)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print must not get between the answers
+    os.dup2(
+        sys.stderr.fileno(), sys.stdout.fileno()
+    )  # what libraries print must not get between the answers
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests, sys.stdin.buffer), daemon=True).start()
     opened = OpenStudy()

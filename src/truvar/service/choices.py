@@ -10,9 +10,15 @@ from truvar.exceptions import LimitExceededError
 from truvar.messages import Interface
 from truvar.study.study import Study
 
-MAX_LIGHT_POINTS = 2_000  # of a domain, up to which a choice that was never measured is made in a thread
-MAX_LIGHT_BATCH = 10  # suggestions, up to which a choice that was never measured is made in a thread
-QUICK_SECONDS = 0.05  # of processor time, up to which a choice waits for other changes, and they for it
+MAX_LIGHT_POINTS = (
+    2_000  # of a domain, up to which a choice that was never measured is made in a thread
+)
+MAX_LIGHT_BATCH = (
+    10  # suggestions, up to which a choice that was never measured is made in a thread
+)
+QUICK_SECONDS = (
+    0.05  # of processor time, up to which a choice waits for other changes, and they for it
+)
 LIGHT_SECONDS = 0.5  # of processor time, up to which a choice is made in a thread
 
 
@@ -61,10 +67,17 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
     pending = len(study.pending)
     if pending + request.n > request.max_pending:
         raise PendingLimitError(
-            f"a study may have at most {request.max_pending} pending suggestions, got {pending} and {request.n} more; "
+            f"a study may have at most {request.max_pending} pending suggestions, got {pending} "
+            f"and {request.n} more; "
             "tell or withdraw some first"
         )
-    batch = study.ask(request.n, lease=request.lease, who=request.who, budget=request.budget, context=request.context)
+    batch = study.ask(
+        request.n,
+        lease=request.lease,
+        who=request.who,
+        budget=request.budget,
+        context=request.context,
+    )
     return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
 
 
@@ -72,7 +85,8 @@ def is_quick(seconds: float | None, n: int) -> bool:
     """Return whether a choice is expected to take no longer than other changes.
 
     Args:
-        seconds: Processor time of the study's last choice, for each suggestion; None: none was measured.
+        seconds: Processor time of the study's last choice, for each suggestion; None: none was
+            measured.
         n: Number of suggestions.
     """
     return seconds is not None and n * seconds <= QUICK_SECONDS

@@ -1,8 +1,8 @@
 """The convergence of a study for the page: best value so far, and expected F1 or regret after some measurements.
 
-An estimate takes draws, but those of earlier measurements do not change when another one is told. They are kept as long
-as the operations that they follow from are the same objects. One request computes them for a few seconds; the next one
-continues.
+An estimate takes draws, but those of earlier measurements do not change when another one is told.
+They are kept as long as the operations that they follow from are the same objects. One request
+computes them for a few seconds; the next one continues.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class ConvergenceSource:
         config: Settings of the study.
         snapshot: Its operations.
         present: The present score.
-        best: Steps, cost and value of the best measurement so far, one row for each measurement of the target.
+        best: Steps, cost and value of the best measurement so far, one row for each measurement of
+            the target.
         goal: The score to reach; None: no goal is set.
         version: Version of the study.
     """
@@ -64,7 +65,9 @@ class Convergence:
         config, snapshot, present = score_source(study, result)
         limits = RunLimits.of(study.limits)
         goal = limits.f1 if study.goal.level_set else regret_goal(result, limits)
-        return ConvergenceSource(config, snapshot, present, _best_so_far(study, result), goal, study.version)
+        return ConvergenceSource(
+            config, snapshot, present, _best_so_far(study, result), goal, study.version
+        )
 
     def to_dict(self, name: str, source: ConvergenceSource) -> dict[str, Any]:
         """Return the convergence for JSON; `complete` is false if estimates are still missing.
@@ -109,7 +112,15 @@ def _best_so_far(study: Study, result: Result) -> list[dict[str, Any]]:
         if counts[k]:
             record = records[k]
             value = record.value
-            rows.append({"steps": k + 1, "spent": record.spent, "value": value, "best": best, "id": record.id})
+            rows.append(
+                {
+                    "steps": k + 1,
+                    "spent": record.spent,
+                    "value": value,
+                    "best": best,
+                    "id": record.id,
+                }
+            )
     return rows
 
 

@@ -28,7 +28,9 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        raise HTTPException(CLIENT_CLOSED_REQUEST, "the client closed the connection; nothing was changed")
+        raise HTTPException(
+            CLIENT_CLOSED_REQUEST, "the client closed the connection; nothing was changed"
+        )
     finally:
         working.cancel()
         leaving.cancel()

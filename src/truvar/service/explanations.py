@@ -24,7 +24,11 @@ def pending(study: Study) -> list[dict[str, Any]]:
     """
     rows = []
     for k, suggestion in enumerate(study.pending):
-        explained = _expectation(study, suggestion) if k < MAX_EXPLAINED else {"expected": None, "lookahead": None}
+        explained = (
+            _expectation(study, suggestion)
+            if k < MAX_EXPLAINED
+            else {"expected": None, "lookahead": None}
+        )
         rows.append({**suggestion.to_dict(), **explained})
     return rows
 

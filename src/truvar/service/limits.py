@@ -61,7 +61,9 @@ def check_at_most(count: int, limit: int, name: str) -> None:
         LimitExceededError: If it is larger.
     """
     if count > limit:
-        raise LimitExceededError(f"this server accepts at most {limit:,} {name}, got {count:,}; send less")
+        raise LimitExceededError(
+            f"this server accepts at most {limit:,} {name}, got {count:,}; send less"
+        )
 
 
 def is_plain_text(text: str) -> bool:

@@ -14,7 +14,8 @@ MAX_MESSAGES = 1_000  # different messages that are remembered
 class RateLimit(logging.Filter):
     """Filter that passes some records of every message per minute, and says how many it has left out.
 
-    Records are the same message if they come from the same line of the program, whatever values they have.
+    Records are the same message if they come from the same line of the program, whatever values
+    they have.
     """
 
     def __init__(self) -> None:

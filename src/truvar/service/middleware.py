@@ -32,9 +32,12 @@ HEADERS = {
     b"cache-control": b"no-cache",
 }
 PYTHON_CLIENT = "truvar/"  # beginning of the User-Agent of the client in Python
-MAX_GIVEN_AUTHOR = 40  # characters of the author that a client gives, beside the holder of its token
+MAX_GIVEN_AUTHOR = (
+    40  # characters of the author that a client gives, beside the holder of its token
+)
 BODY_SECONDS = 60.0  # that a body may take
-DRAIN_FACTOR = 4  # oversized bodies are drained up to this multiple of the limit, so that the client can read the 413
+# oversized bodies are drained up to this multiple of the limit, so that the client can read the 413
+DRAIN_FACTOR = 4
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,9 @@ class SecurityMiddleware:
                 message["headers"] = [*message.get("headers", []), *extra]
             await send(message)
 
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         if _path(scope).startswith("/api"):
             await self._stored.update()
         refusal = self._check_access(scope, headers)
@@ -115,22 +120,37 @@ class SecurityMiddleware:
             return Refusal(403, message, AccessDeniedError)
         if grant is None:
             wrong = "unknown token" if "authorization" in headers else "the token is missing"
-            return Refusal(401, f"{wrong}; send the header Authorization: Bearer TOKEN", AccessDeniedError)
+            return Refusal(
+                401, f"{wrong}; send the header Authorization: Bearer TOKEN", AccessDeniedError
+            )
         scope["access"] = grant.access
         scope["studies"] = grant.studies
         if not grant.covers(_path(scope)):
-            return Refusal(403, "this token is for other studies; ask for one for this study", AccessDeniedError)
+            return Refusal(
+                403,
+                "this token is for other studies; ask for one for this study",
+                AccessDeniedError,
+            )
         if grant.name is not None:
             _sign(scope, headers.get("x-truvar-who"), grant.name)
         if scope["method"] in ("GET", "HEAD"):
             return None
         if grant.studies is not None and _path(scope) == "/api/studies":
-            return Refusal(403, "this token is for certain studies and cannot create others", AccessDeniedError)
+            return Refusal(
+                403, "this token is for certain studies and cannot create others", AccessDeniedError
+            )
         if grant.access != "write":
-            return Refusal(403, "this token is for reading only; changes need a write token", AccessDeniedError)
+            return Refusal(
+                403, "this token is for reading only; changes need a write token", AccessDeniedError
+            )
         origin = headers.get("origin")
-        if origin is not None and origin.rpartition("//")[2].lower() != headers.get("host", "").lower():
-            return Refusal(403, f"pages of {origin} may not change studies of this server", AccessDeniedError)
+        if (
+            origin is not None
+            and origin.rpartition("//")[2].lower() != headers.get("host", "").lower()
+        ):
+            return Refusal(
+                403, f"pages of {origin} may not change studies of this server", AccessDeniedError
+            )
         return None
 
     def _grant(self, token: str) -> Grant | None:
@@ -138,10 +158,14 @@ class SecurityMiddleware:
         access = self._tokens.access(token)
         return self._stored.grant(token) if access is None else Grant(access)
 
-    async def _read_body(self, headers: dict[str, str], receive: Receive) -> tuple[Refusal | None, bytes]:
+    async def _read_body(
+        self, headers: dict[str, str], receive: Receive
+    ) -> tuple[Refusal | None, bytes]:
         """Read the body of a request, and return why it is refused, if it is."""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return Refusal(415, "the body must be JSON, with the header Content-Type: application/json"), b""
+            return Refusal(
+                415, "the body must be JSON, with the header Content-Type: application/json"
+            ), b""
         message = f"the body must have at most {self._max_body:,} bytes; send less"
         too_large = Refusal(413, message, LimitExceededError)
         declared = headers.get("content-length", "0")
@@ -155,7 +179,9 @@ class SecurityMiddleware:
             try:
                 part = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
             except TimeoutError:
-                return Refusal(408, f"the body did not arrive within {BODY_SECONDS:g} s; send it faster"), b""
+                return Refusal(
+                    408, f"the body did not arrive within {BODY_SECONDS:g} s; send it faster"
+                ), b""
             if part["type"] == "http.disconnect":
                 return Refusal(400, "the connection was closed before the body was complete"), b""
             content = part.get("body", b"")

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 MAX_PREVIEWED = 10_000  # points of a problem that are drawn before the study is created
 PREVIEWED_COLUMNS = 2  # columns of a problem whose coordinates are drawn
 MAX_EXAMPLES = 5  # values of a column of a table that are shown
-NEGLIGIBLE = 1e-9  # standard deviation of the mean over the domain, as a share of its size, below which it is constant
+# standard deviation of the mean over the domain, as a share of its size, below which it is constant
+NEGLIGIBLE = 1e-9
 NOT_ON_THE_DOMAIN = (
-    "the prior mean has values at the points of the domain only, so that the model cannot be drawn between them"
+    "the prior mean has values at the points of the domain only, "
+    "so that the model cannot be drawn between them"
 )
 
 
@@ -35,7 +37,8 @@ def model(study: Study, at: Array | None = None) -> dict[str, Any]:
 
     Args:
         study: The study.
-        at: A point that the curves go through, as the page has coordinates, (d,); None: the recommended one.
+        at: A point that the curves go through, as the page has coordinates, (d,); None: the
+            recommended one.
 
     Raises:
         InvalidArgumentError: If the point does not have a finite number per column.
@@ -47,7 +50,8 @@ def model(study: Study, at: Array | None = None) -> dict[str, Any]:
     else:
         if len(at) != len(domain.columns) or not np.isfinite(at).all():
             raise InvalidArgumentError(
-                f"at must be {len(domain.columns)} finite numbers, got {list(at)}; give one number per column"
+                f"at must be {len(domain.columns)} finite numbers, got {list(at)}; give one number "
+                "per column"
             )
         centre = serializers.snapped(domain, at)
     check = serializers.model_check(result.model_check)
@@ -62,14 +66,18 @@ def model(study: Study, at: Array | None = None) -> dict[str, Any]:
     if not result.statements.is_known:
         return data
     try:
-        indices = sobol_indices(lambda points: study.predict(domain.values(points))[0], domain.points, study.seed)
+        indices = sobol_indices(
+            lambda points: study.predict(domain.values(points))[0], domain.points, study.seed
+        )
         data["profiles"] = [_profile(study, centre, k) for k in range(len(domain.columns))]
     except PointNotInDomainError:
         data["problem"] = NOT_ON_THE_DOMAIN
         return data
     if indices.sd > NEGLIGIBLE * float(np.abs(result.mean).max()):
         shares = zip(domain.columns, indices.first.tolist(), indices.total.tolist(), strict=True)
-        data["importance"] = [{"column": name, "first": first, "total": total} for name, first, total in shares]
+        data["importance"] = [
+            {"column": name, "first": first, "total": total} for name, first, total in shares
+        ]
     return data
 
 
@@ -112,7 +120,9 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
         "warnings": problem_warnings(problem, study),
         "points": len(domain),
         "columns": [serializers.column_data(domain, k) for k in range(len(domain.columns))],
-        "coordinates": [serializers.drawn_column(column) for column in positions.T[:PREVIEWED_COLUMNS]],
+        "coordinates": [
+            serializers.drawn_column(column) for column in positions.T[:PREVIEWED_COLUMNS]
+        ],
     }
 
 

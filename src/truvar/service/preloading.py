@@ -1,8 +1,9 @@
 """Preparation of a server for requests: import and compile what they need, and exclude it from garbage collection.
 
-Python's collector looks at every object now and then, and all threads wait for it. Most objects of a server belong to
-modules and compiled functions and live as long as the process. They are excluded once (`gc.freeze`), so that a
-collection looks only at studies and requests: 50,000 objects instead of 320,000 with five studies of 250 measurements.
+Python's collector looks at every object now and then, and all threads wait for it. Most objects of
+a server belong to modules and compiled functions and live as long as the process. They are excluded
+once (`gc.freeze`), so that a collection looks only at studies and requests: 50,000 objects instead
+of 320,000 with five studies of 250 measurements.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ STEPS = 5  # measurements of it: enough for a learned model to be fitted
 def preload() -> None:
     """Measure two small studies in memory, and exclude everything that exists from garbage collection.
 
-    It is called once, before any study of the store is open: what is excluded is freed only if nothing refers to it.
+    It is called once, before any study of the store is open: what is excluded is freed only if
+    nothing refers to it.
     """
     goals: list[Goal] = [Maximize(), LevelSet(0.5)]
     for goal in goals:

@@ -1,9 +1,9 @@
 """JSON of a study: for the page to draw, and for the client in Python to rebuild results from.
 
-Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L (below) or M
-(undecided). `classes` are those of `Result.classify`, 95 % for all points at once; `sets` are the paper's H, L and M.
-Numbers that are not finite are null. The `view` is for drawing: numbers have six digits, and a very large
-domain is represented by some of its points.
+Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L
+(below) or M (undecided). `classes` are those of `Result.classify`, 95 % for all points at once;
+`sets` are the paper's H, L and M. Numbers that are not finite are null. The `view` is for drawing:
+numbers have six digits, and a very large domain is represented by some of its points.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         study: The study.
         result: Its present result, if the caller has it.
     """
-    with interface("http"):  # the answer is kept for all clients, so that its warnings suit every one
+    with interface(
+        "http"
+    ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
     return {**data, "state": study_state(study), "words": describe_goal(study.goal)}
 
@@ -142,7 +144,11 @@ def posterior(study: Study) -> dict[str, Any]:
 
 def _feasibility(result: Result) -> list[float] | None:
     """Return the probability that a measurement succeeds at every point; None if it is 1 everywhere."""
-    return None if result.feasibility is None or result.infeasible_share == 0 else result.feasibility.tolist()
+    return (
+        None
+        if result.feasibility is None or result.infeasible_share == 0
+        else result.feasibility.tolist()
+    )
 
 
 def failures(study: Study) -> list[dict[str, Any]]:
@@ -156,7 +162,9 @@ def exclusions(study: Study) -> list[dict[str, Any]]:
     everything = study.exclusions
     for k, exclusion in enumerate(everything):
         place = exclusion.place
-        if exclusion.allowed or any(later.place == place or later.place == Place() for later in everything[k + 1 :]):
+        if exclusion.allowed or any(
+            later.place == place or later.place == Place() for later in everything[k + 1 :]
+        ):
             continue
         body: dict[str, Any] = place.to_details()
         if isinstance(place.region, LinearConstraint):
@@ -186,7 +194,10 @@ def view(study: Study) -> dict[str, Any]:
         # A variance that varies by place is not one number: null.
         pairs = zip(study.levels.variance, study.levels.cost, strict=True)
         levels = [
-            {"variance": float(variance) if isinstance(variance, (int, float)) else None, "cost": float(cost)}
+            {
+                "variance": float(variance) if isinstance(variance, (int, float)) else None,
+                "cost": float(cost),
+            }
             for variance, cost in pairs
         ]
     task_names = None if study.tasks is None else list(study.tasks.names)
@@ -218,13 +229,18 @@ def view(study: Study) -> dict[str, Any]:
         "coordinates": drawn_coordinates(domain, domain.points[shown]),
         "mean": rounded(result.mean[shown]),
         "sd": rounded(result.sd[shown]),
-        **{name: rounded(getattr(statements, name)[shown]) for name in ("lower", "upper", "probability")},
+        **{
+            name: rounded(getattr(statements, name)[shown])
+            for name in ("lower", "upper", "probability")
+        },
         "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
         "levels": levels,
         "tasks": task_names,
         "vehicle_names": list(study.vehicles),
         "vehicle_texts": [
-            describe_vehicle(status, study.domain) for status in study.vehicle_statuses if status.name or study.returns
+            describe_vehicle(status, study.domain)
+            for status in study.vehicle_statuses
+            if status.name or study.returns
         ],
         "measurements": measurements(study),
         "failures": failures(study),
@@ -280,7 +296,11 @@ def _bands(statements: JointStatements) -> dict[str, Any] | None:
     if statements.bands is None:
         return None
     bands = statements.bands
-    return {**bands.to_dict(), "probability": bands.probability.tolist(), "reported": bands.reported.tolist()}
+    return {
+        **bands.to_dict(),
+        "probability": bands.probability.tolist(),
+        "reported": bands.reported.tolist(),
+    }
 
 
 def _domain_kind(domain: Domain) -> Literal["box", "grid", "table"]:
@@ -346,14 +366,18 @@ def from_axis_positions(domain: Domain, positions: Array) -> Array:
     coordinates = np.array(positions, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if _is_log(parameter):
-            coordinates[k] = parameter.encode(parameter.decode(np.log10(max(positions[k], 1e-300))), domain.columns[k])
+            coordinates[k] = parameter.encode(
+                parameter.decode(np.log10(max(positions[k], 1e-300))), domain.columns[k]
+            )
     return coordinates
 
 
 def slice_axis(domain: Domain, k: int) -> Array:
     """Return the coordinates of a column along which a plane is drawn."""
     low, high = domain.bounds[k]
-    spaced = np.geomspace if domain.is_plain and style.use_log_axis(domain.points[:, k]) else np.linspace
+    spaced = (
+        np.geomspace if domain.is_plain and style.use_log_axis(domain.points[:, k]) else np.linspace
+    )
     axis = spaced(low, high, SLICE_SIDE)
     if domain.parameters[k].n_levels is not None:
         axis = np.unique(domain.parameters[k].snap(axis))
@@ -373,7 +397,11 @@ def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]
 def drawn_column(values: Array) -> list[float | None]:
     """Return a column rounded for drawing to six digits of its extent; values over many decades to six of their own."""
     positive = values[values > 0]
-    if len(positive) == len(values) and len(values) and positive.max() > MANY_DECADES * positive.min():
+    if (
+        len(positive) == len(values)
+        and len(values)
+        and positive.max() > MANY_DECADES * positive.min()
+    ):
         return [float(f"{value:.{DRAWING_DIGITS}g}") for value in values.tolist()]
     extent = float(np.ptp(values)) if len(values) else 0.0
     if not 0 < extent < inf:

@@ -20,13 +20,17 @@ from truvar.service.limits import ServiceLimits
 DEFAULT_PORT = 8765
 SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
 KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
-HEADER_SECONDS = 20.0  # from the connection, or the first byte of a further request, to the end of the headers
+HEADER_SECONDS = (
+    20.0  # from the connection, or the first byte of a further request, to the end of the headers
+)
 INTERRUPTED = 130  # exit code of a process that Ctrl-C stopped
 BACKLOG = 2048  # connections that wait to be accepted
 ACCEPTED_TOGETHER = 32  # connections that asyncio accepts before it looks at their number
 MAX_CONNECTIONS = 10_000  # of all addresses, where the process may open that many files
 MIN_CONNECTIONS = 16  # however few files the process may open
-RESERVED_DESCRIPTORS = 128  # for the store, other processes, files of the page, and connections accepted together
+RESERVED_DESCRIPTORS = (
+    128  # for the store, other processes, files of the page, and connections accepted together
+)
 
 
 def serve(
@@ -72,7 +76,8 @@ def serve(
         app,
         log_level=log_level,
         server_header=False,
-        proxy_headers=False,  # the address of a client is that of its connection, whatever headers say
+        # the address of a client is that of its connection, whatever headers say
+        proxy_headers=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         http=_limited_protocol(limits.connections, total),
@@ -91,7 +96,9 @@ def serve(
     try:
         Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
-        if app.state.sessions.is_working:  # the interpreter would wait for the threads before it ends
+        if (
+            app.state.sessions.is_working
+        ):  # the interpreter would wait for the threads before it ends
             sys.stderr.flush()
             os._exit(INTERRUPTED)
         raise
@@ -100,7 +107,8 @@ def serve(
 def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
     """Return the limits, lowered to what the open files of this process allow, and the largest number of connections.
 
-    A process without free descriptors accepts nobody, cannot open its store and starts no other process.
+    A process without free descriptors accepts nobody, cannot open its store and starts no other
+    process.
     """
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
@@ -118,8 +126,9 @@ def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
 def _limited_protocol(per_address: int, total: int) -> type[Any]:
     """Return Uvicorn's protocol with limits on the number of connections and on the time that a request takes to come.
 
-    A connection without a request under way is waiting. Where there are too many connections, the one that has waited
-    longest is ended and the new one is served: silent connections lock nobody out.
+    A connection without a request under way is waiting. Where there are too many connections, the
+    one that has waited longest is ended and the new one is served: silent connections lock nobody
+    out.
 
     Args:
         per_address: Connections of one address.
@@ -200,6 +209,7 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         other = for_interface("another host or port", cli="another --host or --port")
         raise ServiceError(
-            f"cannot serve at {host} port {port} ({error.strerror or error}); stop the program that uses it, or give "
+            f"cannot serve at {host} port {port} ({error.strerror or error}); stop the program "
+            "that uses it, or give "
             f"{other}"
         ) from None

@@ -1,10 +1,11 @@
 """Open studies of a server.
 
-Every study is open up to three times: one object makes changes, one makes choices, and one is for reading, so that
-neither readers nor those who tell a value wait for a choice. Choices that are known to take a few milliseconds are made
-with the object for changes, and those that take long in a process of their own (`choice_processes`). Each object is
-used by one thread at a time. Changes made through the store by other programs are noticed too: an object reads new
-events of its event log before it is used.
+Every study is open up to three times: one object makes changes, one makes choices, and one is for
+reading, so that neither readers nor those who tell a value wait for a choice. Choices that are
+known to take a few milliseconds are made with the object for changes, and those that take long in a
+process of their own (`choice_processes`). Each object is used by one thread at a time. Changes made
+through the store by other programs are noticed too: an object reads new events of its event log
+before it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from truvar.exceptions import DamagedStudyError, StorageError, StudyExistsError, StudyNotFoundError, TruvarError
+from truvar.exceptions import (
+    DamagedStudyError,
+    StorageError,
+    StudyExistsError,
+    StudyNotFoundError,
+    TruvarError,
+)
 from truvar.service.auth import TokenStore
 from truvar.service.choice_processes import ChoiceProcesses
 from truvar.service.choices import ChoiceRequest, is_quick, suggest, takes_long
@@ -43,7 +50,8 @@ MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choic
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 UPLOAD_THREADS = 2  # for uploads that do not take long
-OPEN_THREADS = 2  # that open studies, so that a study which takes long to open leaves threads for the open ones
+# that open studies, so that a study which takes long to open leaves threads for the open ones
+OPEN_THREADS = 2
 ONE_PROCESSOR = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TRUVAR_THREADS": "1"}
 LOG = logging.getLogger("truvar.service")
 
@@ -57,10 +65,10 @@ class StudyCopy:
     """One open `Study` object.
 
     Attributes:
-        request_lock: Held by the request that uses the object; the next requests wait for it in the event loop, where
-            waiting takes no thread.
-        thread_lock: Protects `study`. A request that is cancelled releases `request_lock` while its thread still works
-            on the object; the next thread waits for this lock.
+        request_lock: Held by the request that uses the object; the next requests wait for it in the
+            event loop, where waiting takes no thread.
+        thread_lock: Protects `study`. A request that is cancelled releases `request_lock` while its
+            thread still works on the object; the next thread waits for this lock.
         study: The object; None before it is opened.
     """
 
@@ -95,7 +103,8 @@ class StudyEntry:
     """The open objects of one study, and what is known about it.
 
     Attributes:
-        chooser: The object that suggestions are made with, as long as they may take more than a few milliseconds.
+        chooser: The object that suggestions are made with, as long as they may take more than a few
+            milliseconds.
         writer: The object that other changes are made with.
         reader: The object that answers are read from.
         damage: Why the study cannot be opened; None: no reason is known.
@@ -103,8 +112,10 @@ class StudyEntry:
         checked_at: When the event log was last read for new events, on the monotonic clock.
         changed: Set, and replaced, when the version changes.
         answers: Encoded answers.
-        apart_lock: Held while an answer is made that takes long, so that two requests do not compute the same.
-        choice_seconds: Processor time of the last choice, for each suggestion; None: none was made yet.
+        apart_lock: Held while an answer is made that takes long, so that two requests do not
+            compute the same.
+        choice_seconds: Processor time of the last choice, for each suggestion; None: none was made
+            yet.
     """
 
     chooser: StudyCopy = field(default_factory=StudyCopy)
@@ -131,7 +142,9 @@ class StudyEntry:
     @property
     def is_unknown(self) -> bool:
         """Whether no object is open, no request is under way and nothing is known about the study."""
-        return self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
+        return (
+            self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
+        )
 
     @property
     def opened(self) -> Study | None:
@@ -221,8 +234,8 @@ class StudySessions:
     async def choose(self, name: str, request: ChoiceRequest) -> dict[str, Any]:
         """Return the answer to a request for suggestions.
 
-        A choice that is expected to take long is made in a process of its own. One that is cancelled, in a process or
-        not, leaves no trace.
+        A choice that is expected to take long is made in a process of its own. One that is
+        cancelled, in a process or not, leaves no trace.
 
         Args:
             name: Name of the study.
@@ -248,7 +261,9 @@ class StudySessions:
             except _TakesLong:
                 return await self._choose_in_process(entry, name, request)
 
-    async def _choose_in_process(self, entry: StudyEntry, name: str, request: ChoiceRequest) -> dict[str, Any]:
+    async def _choose_in_process(
+        self, entry: StudyEntry, name: str, request: ChoiceRequest
+    ) -> dict[str, Any]:
         entry.chooser.close()  # two open objects would need twice the memory
         choice = await self._processes.choose(name, request)
         entry.record_choice(choice.seconds / request.n)
@@ -284,8 +299,9 @@ class StudySessions:
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
 
-        Clients that wait while an answer is made all get the next one, which has read every event that was stored
-        before they asked, so that an answer which takes long is not made for each of them.
+        Clients that wait while an answer is made all get the next one, which has read every event
+        that was stored before they asked, so that an answer which takes long is not made for each
+        of them.
 
         Args:
             name: Name of the study.
@@ -301,7 +317,11 @@ class StudySessions:
 
         def cached(study: Study) -> bytes:
             known = entry.answers.get(key)
-            content = known.content if known is not None and known.version == study.version else work(study)
+            content = (
+                known.content
+                if known is not None and known.version == study.version
+                else work(study)
+            )
             entry.answers[key] = Answer(content, study.version, entry.checked_at)
             return content
 
@@ -339,14 +359,17 @@ class StudySessions:
             try:
                 await asyncio.wait_for(entry.changed.wait(), seconds)
             except TimeoutError:
-                if time.monotonic() - entry.checked_at >= seconds:  # no other request has checked meanwhile
+                if (
+                    time.monotonic() - entry.checked_at >= seconds
+                ):  # no other request has checked meanwhile
                     await self._read(entry, name, lambda study: None)
         return entry.version
 
     async def upload(self, upload: Upload) -> bytes:
         """Do what an upload asks for, and return the answer in JSON.
 
-        One that may take long is handled in a process of its own. If it is cancelled there, it leaves no trace.
+        One that may take long is handled in a process of its own. If it is cancelled there, it
+        leaves no trace.
 
         Args:
             upload: The upload.
@@ -361,8 +384,15 @@ class StudySessions:
             return answer
         entry = self._entry(upload.name)
         async with entry.writer.request_lock:
-            if await self._in_thread(self._read_threads, lambda: self._storage.find_event_log(upload.name)) is not None:
-                raise StudyExistsError(f"there is already a study {upload.name!r}; give the new one another name")
+            if (
+                await self._in_thread(
+                    self._read_threads, lambda: self._storage.find_event_log(upload.name)
+                )
+                is not None
+            ):
+                raise StudyExistsError(
+                    f"there is already a study {upload.name!r}; give the new one another name"
+                )
             answer, study = await self._handle(upload)
             if study is not None:
                 entry.writer.study = study
@@ -374,7 +404,9 @@ class StudySessions:
             await self._in_thread(self._upload_threads, lambda: check_size(upload, self.limits))
             with suppress(OSError):  # no process can be started: use a thread
                 return await self._upload_processes.upload(upload, self.limits), None
-        return await self._in_thread(self._upload_threads, lambda: handle_upload(upload, self.url, self.limits))
+        return await self._in_thread(
+            self._upload_threads, lambda: handle_upload(upload, self.url, self.limits)
+        )
 
     async def rename(self, name: str, new_name: str, who: str) -> None:
         """Give a study another name, which its event log then notes.
@@ -433,11 +465,14 @@ class StudySessions:
     async def list_studies(self) -> list[dict[str, Any]]:
         """Return all studies of the store, the last changed first.
 
-        Whether a study is finished or damaged shows only when it is opened. That is done once after each change, and
-        continues after the answer if it takes long.
+        Whether a study is finished or damaged shows only when it is opened. That is done once after
+        each change, and continues after the answer if it takes long.
         """
         frame = await self._in_thread(self._read_threads, self._storage.list_studies)
-        rows = [{str(key): _json_value(value) for key, value in row.items()} for row in frame.to_dict("records")]
+        rows = [
+            {str(key): _json_value(value) for key, value in row.items()}
+            for row in frame.to_dict("records")
+        ]
         rows.sort(key=lambda row: row["changed"] or "", reverse=True)
         if self._state_update is None or self._state_update.done():
             self._state_update = asyncio.create_task(self._update_states(rows))
@@ -460,7 +495,8 @@ class StudySessions:
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Let the threads end their present work, for some seconds at most.
 
-        Work that takes longer is given up with the process. It has stored nothing, as changes are stored at their end.
+        Work that takes longer is given up with the process. It has stored nothing, as changes are
+        stored at their end.
         """
         if self._state_update is not None:
             self._state_update.cancel()
@@ -487,7 +523,9 @@ class StudySessions:
             changed = row["changed"]
             known = self._states.get(name, ("", {}))[0] == changed
             if not known and (row["steps"] or row["pending"]):
-                with suppress(TruvarError):  # removed, or the store is not available now: read again next time
+                with suppress(
+                    TruvarError
+                ):  # removed, or the store is not available now: read again next time
                     self._states[name] = (changed, await self._read_state(name))
 
     async def _read_state(self, name: str) -> dict[str, Any]:
@@ -503,8 +541,11 @@ class StudySessions:
         """Return the entry of a study, and drop unknown ones, and the longest unused ones beyond the limit."""
         entry = self._entries.setdefault(name, StudyEntry())
         self._entries.move_to_end(name)
-        # A name that no study has is dropped first, so that requests for such names do not close open studies.
-        unknown = [other for other, found in self._entries.items() if other != name and found.is_unknown]
+        # A name that no study has is dropped first, so that requests for such names do not close
+        # open studies.
+        unknown = [
+            other for other, found in self._entries.items() if other != name and found.is_unknown
+        ]
         for other in unknown:
             del self._entries[other]
         if entry.is_unknown:
@@ -520,13 +561,20 @@ class StudySessions:
             return await self._run(entry, entry.reader, self._read_threads, name, work)
 
     async def _run(
-        self, entry: StudyEntry, copy: StudyCopy, threads: ThreadPoolExecutor, name: str, work: Callable[[Study], T]
+        self,
+        entry: StudyEntry,
+        copy: StudyCopy,
+        threads: ThreadPoolExecutor,
+        name: str,
+        work: Callable[[Study], T],
     ) -> T:
         """Run work on a study in a thread, after it was opened in another, and wake those who wait for a change."""
         before = entry.version
         try:
             if copy.study is None:
-                await self._in_thread(self._open_threads, lambda: self._use(entry, copy, name, lambda study: None))
+                await self._in_thread(
+                    self._open_threads, lambda: self._use(entry, copy, name, lambda study: None)
+                )
             return await self._in_thread(threads, lambda: self._use(entry, copy, name, work))
         finally:
             if entry.version != before:
@@ -542,7 +590,9 @@ class StudySessions:
             finally:
                 self._count_working(-1)
 
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, counted)
+        return await asyncio.get_running_loop().run_in_executor(
+            threads, copy_context().run, counted
+        )
 
     def _count_working(self, change: int) -> None:
         with self._working_changed:
@@ -569,7 +619,9 @@ class StudySessions:
     def _open(self, entry: StudyEntry, name: str) -> Study:
         event_log = self._storage.find_event_log(name) if is_plain_text(name) else None
         if event_log is None:
-            raise StudyNotFoundError(f"there is no study {name!r}; GET /api/studies lists the studies of this server")
+            raise StudyNotFoundError(
+                f"there is no study {name!r}; GET /api/studies lists the studies of this server"
+            )
         try:
             return Study.from_event_log(event_log, name, who="service")
         except StorageError:

@@ -39,10 +39,14 @@ from truvar.validation import check_cost
 
 UploadKind = Literal["study", "problem", "check", "columns"]
 MAX_DEPTH = 60  # levels of nested lists and objects in an upload
-MAX_TRIED_POINTS = 1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
+MAX_TRIED_POINTS = (
+    1_000  # of a domain, for a trial choice with an uploaded study; it takes longer with more
+)
 MAX_LIGHT_EVENTS = 30  # of a study, up to which an upload is handled in a thread
 MAX_LIGHT_STUDY = 100_000  # bytes of a study, up to which an upload is handled in a thread
-MAX_LIGHT_PROBLEM = 20_000  # bytes of a problem with its tables, up to which it is handled in a thread
+MAX_LIGHT_PROBLEM = (
+    20_000  # bytes of a problem with its tables, up to which it is handled in a thread
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Upload:
     """A study, problem or table that a client sent, in JSON values.
 
     Attributes:
-        kind: What to do: store a study, store a study of a problem, check a problem, or list the columns of a table.
+        kind: What to do: store a study, store a study of a problem, check a problem, or list the
+            columns of a table.
         content: The exported study, the problem as text or as an object, or the text of the table.
         name: Name of the study.
         author: Author of its first event, where a problem is stored.
@@ -72,7 +77,9 @@ class Upload:
         """Whether it may take more than a second, so that it is handled in a process of its own."""
         if self.kind == "study":
             events = self.content.get("events")
-            return self.size > MAX_LIGHT_STUDY or (isinstance(events, list) and len(events) > MAX_LIGHT_EVENTS)
+            return self.size > MAX_LIGHT_STUDY or (
+                isinstance(events, list) and len(events) > MAX_LIGHT_EVENTS
+            )
         return self.size > MAX_LIGHT_PROBLEM or self.has_training
 
     @property
@@ -118,10 +125,16 @@ def handle_upload(upload: Upload, url: str, limits: ServiceLimits) -> tuple[byte
     """
     if upload.kind == "columns":
         frame = uploaded_table(upload.content, limits)
-        return serializers.encode({"rows": len(frame), "columns": page_data.table_columns(frame)}), None
+        return serializers.encode(
+            {"rows": len(frame), "columns": page_data.table_columns(frame)}
+        ), None
     if upload.kind == "study":
         return serializers.encode(uploaded_study(upload.content, url, upload.name, limits)), None
-    content = upload.content if isinstance(upload.content, str) else parse_spec(ProblemSpec, upload.content)
+    content = (
+        upload.content
+        if isinstance(upload.content, str)
+        else parse_spec(ProblemSpec, upload.content)
+    )
     problem = uploaded_problem(upload.name, content, upload.tables, limits, check=False)
     if upload.kind == "check":
         return serializers.encode(page_data.problem_check(problem, problem.study())), None
@@ -130,7 +143,12 @@ def handle_upload(upload: Upload, url: str, limits: ServiceLimits) -> tuple[byte
 
 
 def uploaded_problem(
-    name: str, problem: str | ProblemSpec, tables: Mapping[str, str], limits: ServiceLimits, *, check: bool = True
+    name: str,
+    problem: str | ProblemSpec,
+    tables: Mapping[str, str],
+    limits: ServiceLimits,
+    *,
+    check: bool = True,
 ) -> Problem:
     """Make a problem from an upload.
 
@@ -158,7 +176,9 @@ def uploaded_problem(
     except TruvarError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        raise InvalidProblemError(f"the problem cannot be used ({type(error).__name__}: {error}); correct it") from None
+        raise InvalidProblemError(
+            f"the problem cannot be used ({type(error).__name__}: {error}); correct it"
+        ) from None
 
 
 def uploaded_table(text: str, limits: ServiceLimits) -> pd.DataFrame:
@@ -175,10 +195,13 @@ def uploaded_table(text: str, limits: ServiceLimits) -> pd.DataFrame:
     return _read_table("table", text, limits)
 
 
-def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits) -> dict[str, Any]:
+def uploaded_study(
+    exported: Mapping[str, Any], url: str, name: str, limits: ServiceLimits
+) -> dict[str, Any]:
     """Store an uploaded study, and return its status.
 
-    Its events are applied once, in memory, which takes long for many of them; then they are stored as they came.
+    Its events are applied once, in memory, which takes long for many of them; then they are stored
+    as they came.
 
     Args:
         exported: The study as `Study.to_json` wrote it.
@@ -215,7 +238,8 @@ def uploaded_study(exported: Mapping[str, Any], url: str, name: str, limits: Ser
 def check_upload(value: Any, limits: ServiceLimits) -> None:
     """Check the sizes and texts of any JSON value that a client sent, before anything is made of it.
 
-    Lists are limited wherever they are, whatever they are wrapped in, and a domain must be as an export has it.
+    Lists are limited wherever they are, whatever they are wrapped in, and a domain must be as an
+    export has it.
 
     Args:
         value: The JSON value.
@@ -223,14 +247,19 @@ def check_upload(value: Any, limits: ServiceLimits) -> None:
 
     Raises:
         LimitExceededError: If a part is too large.
-        SerializationError: If a text has characters that cannot be stored, or a domain has another form.
+        SerializationError: If a text has characters that cannot be stored, or a domain has another
+            form.
     """
-    most_text = max(limits.text, MAX_NAME_LENGTH)  # an export has keys and ids longer than a very low limit
+    most_text = max(
+        limits.text, MAX_NAME_LENGTH
+    )  # an export has keys and ids longer than a very low limit
     pending = [(value, 0)]
     while pending:
         part, depth = pending.pop()
         if depth > MAX_DEPTH:
-            raise SerializationError(f"the study is nested more than {MAX_DEPTH} levels deep; export it again")
+            raise SerializationError(
+                f"the study is nested more than {MAX_DEPTH} levels deep; export it again"
+            )
         if isinstance(part, str):
             check_at_most(len(part), most_text, "characters of a text")
             check_storable(part)
@@ -251,10 +280,16 @@ def _check_domain(domain: Mapping[str, Any], limits: ServiceLimits) -> None:
     table = domain.get("table", [])
     plain = all(isinstance(part, list) for part in (columns, axes, points, table))
     if not plain or not all(isinstance(axis, list) for axis in axes):
-        raise SerializationError("a domain must have lists of columns and of axes, points or a table; export it again")
+        raise SerializationError(
+            "a domain must have lists of columns and of axes, points or a table; export it again"
+        )
     check_at_most(max(len(columns or ()), len(axes)), limits.columns, "columns of the domain")
     check_at_most(len(table), 4 * limits.columns, "columns of a table")
-    rows = [len(column["values"]) for column in table if isinstance(column, Mapping) and _has_values(column)]
+    rows = [
+        len(column["values"])
+        for column in table
+        if isinstance(column, Mapping) and _has_values(column)
+    ]
     check_at_most(max([len(points), *rows]), limits.points, "points")
     check_at_most(prod(max(1, len(axis)) for axis in axes), limits.points, "points of the grid")
 
@@ -270,11 +305,20 @@ def _check_usable(study: Study) -> None:
     costs += [suggestion.cost for suggestion in study.pending]
     for cost in costs:
         check_cost(cost, "the cost of a measurement")
-    regions = [exclusion.place.region for exclusion in study.exclusions if exclusion.place.region is not None]
+    regions = [
+        exclusion.place.region
+        for exclusion in study.exclusions
+        if exclusion.place.region is not None
+    ]
     for constraint in [*study.domain.constraints, *regions]:
         check_constraint_size(constraint)
     study.to_json()
-    for answer in (serializers.view, serializers.status, serializers.posterior, serializers.history):
+    for answer in (
+        serializers.view,
+        serializers.status,
+        serializers.posterior,
+        serializers.history,
+    ):
         serializers.encode(answer(study))
     serializers.encode(serializers.measurements(study))
     serializers.encode([serializers.failures(study), serializers.exclusions(study)])
@@ -294,7 +338,9 @@ def _parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        raise InvalidProblemError(f"the problem is not valid TOML: {error}; correct it there") from None
+        raise InvalidProblemError(
+            f"the problem is not valid TOML: {error}; correct it there"
+        ) from None
     except RecursionError:
         raise InvalidProblemError("the problem is nested too deeply; use fewer levels") from None
 
@@ -304,8 +350,13 @@ def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
     check_storable(text)
     try:
         frame = parse_table(text)
-    except (ValueError, InvalidArgumentError) as error:  # the errors of pandas derive from ValueError
-        raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
+    except (
+        ValueError,
+        InvalidArgumentError,
+    ) as error:  # the errors of pandas derive from ValueError
+        raise InvalidProblemError(
+            f"table {name!r} is not readable CSV ({error}); check its contents"
+        ) from None
     check_at_most(len(frame), limits.points, f"rows of table {name!r}")
     check_at_most(frame.shape[1], 4 * limits.columns, f"columns of table {name!r}")
     return frame
@@ -318,7 +369,9 @@ def _check_table_size(name: str, text: str, limits: ServiceLimits) -> None:
         for row in csv.reader(io.StringIO(text)):
             check_at_most(len(row), 4 * limits.columns, f"columns of table {name!r}")
     except csv.Error as error:
-        raise InvalidProblemError(f"table {name!r} is not readable CSV ({error}); check its contents") from None
+        raise InvalidProblemError(
+            f"table {name!r} is not readable CSV ({error}); check its contents"
+        ) from None
 
 
 def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
@@ -328,7 +381,9 @@ def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
     check_at_most(max(len(grid), len(box)), limits.columns, "columns of the domain")
     check_at_most(grid_size(grid), limits.points, "points of the grid")
     if box:
-        check_at_most(spec.domain.representers or REPRESENTERS, limits.points, "representers of the box")
+        check_at_most(
+            spec.domain.representers or REPRESENTERS, limits.points, "representers of the box"
+        )
     check_at_most(len(spec.noise.levels or ()), limits.levels, "noise levels")
     check_at_most(len(spec.tasks.names or ()), limits.levels, "tasks")
     _check_option_sizes(spec.policy.model_dump(exclude_unset=True), "[policy]", limits)
@@ -339,18 +394,28 @@ def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> Non
     """Check the sizes of an exported study before it is read. Parts of the wrong form are left to the reader."""
     events = exported.get("events")
     if not isinstance(events, list) or not events or not isinstance(events[0], Mapping):
-        raise SerializationError("an exported study must have a list of events, got none; send the whole export")
+        raise SerializationError(
+            "an exported study must have a list of events, got none; send the whole export"
+        )
     check_at_most(len(events), limits.events, "events of a study")
     config = _mapping(events[0], "details")
     domain = _mapping(config, "domain")
     axes = [len(axis) if isinstance(axis, list) else 0 for axis in _list(domain, "axes")]
-    rows = [len(_list(column, "values")) for column in _list(domain, "table") if isinstance(column, Mapping)]
+    rows = [
+        len(_list(column, "values"))
+        for column in _list(domain, "table")
+        if isinstance(column, Mapping)
+    ]
     points = [len(_list(domain, "points")), *rows]
     if axes:
         points.append(prod(axes))
     check_at_most(max(points), limits.points, "points")
-    check_at_most(max(len(axes), len(_list(domain, "columns"))), limits.columns, "columns of the domain")
-    check_at_most(len(_sequence(_mapping(config, "noise"), "variance")), limits.levels, "noise levels")
+    check_at_most(
+        max(len(axes), len(_list(domain, "columns"))), limits.columns, "columns of the domain"
+    )
+    check_at_most(
+        len(_sequence(_mapping(config, "noise"), "variance")), limits.levels, "noise levels"
+    )
     check_at_most(len(_sequence(_mapping(config, "tasks"), "names")), limits.levels, "tasks")
     _check_option_sizes(_mapping(config, "policy"), "[policy]", limits)
     kernel = _mapping(config, "kernel")

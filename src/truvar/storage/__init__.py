@@ -1,6 +1,7 @@
 """Storage of studies as event logs, in memory or in a database given by a URL (SQLite or PostgreSQL).
 
-A database needs SQLAlchemy (`pip install "truvar[store]"`), which is imported only when one is opened.
+A database needs SQLAlchemy (`pip install "truvar[store]"`), which is imported only when one is
+opened.
 """
 
 from __future__ import annotations

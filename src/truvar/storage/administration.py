@@ -37,7 +37,9 @@ def rename_study(storage: RDBStorage, name: str, new_name: str) -> None:
             raise StudyExistsError(f"there is already a study {new_name!r}; give another name")
         values = {"name": new_name, "name_checksum": name_checksum(new_name)}
         connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(values))
-        _change_tokens(connection, lambda names: [new_name if each == name else each for each in names])
+        _change_tokens(
+            connection, lambda names: [new_name if each == name else each for each in names]
+        )
 
 
 def delete_study(storage: RDBStorage, name: str, who: str | None = None) -> int:

@@ -22,7 +22,8 @@ def copy_store(source: RDBStorage, target: RDBStorage) -> int:
 
     Args:
         source: The store.
-        target: Where the copy is to be. An SQLite file must not exist, a database must have no studies.
+        target: Where the copy is to be. An SQLite file must not exist, a database must have no
+            studies.
 
     Returns:
         The number of studies.
@@ -33,7 +34,9 @@ def copy_store(source: RDBStorage, target: RDBStorage) -> int:
     """
     path = target.path
     if path is not None and path.exists():
-        raise InvalidArgumentError(f"a copy needs a new file, got {path}, which exists; give another name")
+        raise InvalidArgumentError(
+            f"a copy needs a new file, got {path}, which exists; give another name"
+        )
     if path is None or source.path is None:
         return _copy_rows(source, target)
     count = len(source.study_names())
@@ -44,7 +47,9 @@ def copy_store(source: RDBStorage, target: RDBStorage) -> int:
     except (OSError, sqlite3.Error) as error:
         with suppress(OSError):
             partial.unlink()
-        raise StorageError(f"the store cannot be copied to {path} ({error}); check the folder and its space") from None
+        raise StorageError(
+            f"the store cannot be copied to {path} ({error}); check the folder and its space"
+        ) from None
     return count
 
 
@@ -69,7 +74,9 @@ def _copy_rows(source: RDBStorage, target: RDBStorage) -> int:
             key = writer.execute(insert(STUDIES).values(values)).inserted_primary_key
             query = select(EVENTS).where(EVENTS.c.study_id == study["id"]).order_by(EVENTS.c.number)
             for block in reader.execute(query).mappings().partitions(BLOCK):
-                writer.execute(insert(EVENTS), [{**row, "study_id": key[0] if key else 0} for row in block])
+                writer.execute(
+                    insert(EVENTS), [{**row, "study_id": key[0] if key else 0} for row in block]
+                )
         tokens = reader.execute(select(TOKENS)).mappings().all()
         if tokens:
             writer.execute(insert(TOKENS), [dict(token) for token in tokens])

@@ -31,7 +31,9 @@ from truvar.messages import for_interface
 
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
 MAX_AUTHOR_LENGTH = 200  # characters of the author of an event
-MAX_STORED_NAME_LENGTH = 200  # characters in the name of a stored study; release 0.1.0 created names of this length
+MAX_STORED_NAME_LENGTH = (
+    200  # characters in the name of a stored study; release 0.1.0 created names of this length
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Transaction:
 
     Attributes:
         new_events: Events that others appended since the number given to `EventLog.transaction`.
-        appended: Events to append. They are stored when the transaction ends, either all of them or none.
+        appended: Events to append. They are stored when the transaction ends, either all of them or
+            none.
         summary: Counters of the study after the appended events.
     """
 
@@ -93,10 +96,12 @@ class EventLog(Protocol):
     def transaction(self, number: int) -> AbstractContextManager[Transaction]:
         """Return a context manager for an exclusive write transaction.
 
-        Nobody else can write until it ends. If its body raises, nothing is stored and the exception propagates.
+        Nobody else can write until it ends. If its body raises, nothing is stored and the exception
+        propagates.
 
         Args:
-            number: Number of the last event that the caller knows; later ones are the `Transaction.new_events`.
+            number: Number of the last event that the caller knows; later ones are the
+                `Transaction.new_events`.
         """
         ...
 
@@ -104,21 +109,25 @@ class EventLog(Protocol):
 def check_study_name(name: Any) -> str:
     """Return the name of a new study.
 
-    Only new names are checked. A stored study keeps its name, whatever the rules were when it was created.
+    Only new names are checked. A stored study keeps its name, whatever the rules were when it was
+    created.
 
     Raises:
-        InvalidArgumentError: If it is not text of 1 to `MAX_NAME_LENGTH` characters, begins or ends with a space,
-            contains a line break or another control character, or is "." or "..", which a URL cannot contain.
+        InvalidArgumentError: If it is not text of 1 to `MAX_NAME_LENGTH` characters, begins or ends
+            with a space, contains a line break or another control character, or is "." or "..",
+            which a URL cannot contain.
     """
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip():
         remedy = for_interface("give name=...", cli="give --name NAME", http="give another name")
         raise InvalidArgumentError(
-            f"a stored study needs a name of 1 to {MAX_NAME_LENGTH} characters without spaces at its ends, "
+            f"a stored study needs a name of 1 to {MAX_NAME_LENGTH} characters without spaces at "
+            "its ends, "
             f"got {name!r}; {remedy}"
         )
     if name in (".", "..") or has_control_characters(name):
         raise InvalidArgumentError(
-            f"the name of a study must not be '.' or '..' and must not contain control characters, got {name!a}; "
+            "the name of a study must not be '.' or '..' and must not contain control characters, "
+            f"got {name!a}; "
             "give another name"
         )
     return name

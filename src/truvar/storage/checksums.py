@@ -1,8 +1,9 @@
 """Checksums of stored events, of the rows and names of studies, and of tokens.
 
-The checksum of an event covers the checksum of the event before it, so that a changed, missing or moved event shows.
-The row of a study holds the number of its events and the checksum of the last one, so that missing last events show
-too, and a checksum of its own. `migrations.version_3` and `version_4` compute the same checksums for older stores.
+The checksum of an event covers the checksum of the event before it, so that a changed, missing or
+moved event shows. The row of a study holds the number of its events and the checksum of the last
+one, so that missing last events show too, and a checksum of its own. `migrations.version_3` and
+`version_4` compute the same checksums for older stores.
 """
 
 from __future__ import annotations
@@ -13,9 +14,26 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-ROW_COLUMNS = ("goal", "steps", "spent", "pending", "created", "changed", "events", "head")  # that a row's covers
+ROW_COLUMNS = (
+    "goal",
+    "steps",
+    "spent",
+    "pending",
+    "created",
+    "changed",
+    "events",
+    "head",
+)  # that a row's covers
 
-TOKEN_COLUMNS = ("name", "digest", "access", "studies", "created", "expires", "revoked")  # that a token's covers
+TOKEN_COLUMNS = (
+    "name",
+    "digest",
+    "access",
+    "studies",
+    "created",
+    "expires",
+    "revoked",
+)  # that a token's covers
 
 
 def event_checksum(previous: str, event: Mapping[str, Any]) -> str:
@@ -25,7 +43,14 @@ def event_checksum(previous: str, event: Mapping[str, Any]) -> str:
         previous: Checksum of the event before it; empty for the first.
         event: The columns number, time, who, kind and details, the last as JSON text.
     """
-    values = [previous, event["number"], event["time"], event["who"], event["kind"], event["details"]]
+    values = [
+        previous,
+        event["number"],
+        event["time"],
+        event["who"],
+        event["kind"],
+        event["details"],
+    ]
     return _digest(values)
 
 

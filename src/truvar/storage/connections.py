@@ -20,31 +20,41 @@ from truvar.storage.postgres import connection_class, postgres_arguments
 
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
-COLLECT_AFTER = 0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
+COLLECT_AFTER = (
+    0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
+)
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
 HOST_DELIMITERS = frozenset("@/?&=")  # characters that a host cannot contain
 
-# Messages for errors of the database, by the first characters of SQLite's error name or PostgreSQL's error code.
+# Messages for errors of the database, by the first characters of SQLite's error name or
+# PostgreSQL's error code.
 DATABASE_ERRORS: dict[tuple[str, ...], str] = {
     ("SQLITE_FULL", "53"): "is full ({error}); nothing was changed: free some space and try again",
     ("SQLITE_READONLY", "25006"): (
-        "cannot be written to ({error}); nothing was changed: change its permissions, or copy it to a folder that you "
+        "cannot be written to ({error}); nothing was changed: change its permissions, or copy it "
+        "to a folder that you "
         "can write to"
     ),
     ("SQLITE_CANTOPEN",): (
-        "cannot be opened ({error}); SQLite writes files beside the database, even to read it: change the permissions "
+        "cannot be opened ({error}); SQLite writes files beside the database, even to read it: "
+        "change the permissions "
         "of the folder, or copy the database to a folder that you can write to"
     ),
     ("SQLITE_NOTADB",): "is not an SQLite database ({error}); give another file",
     ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
-        f"has been locked by others for more than {WRITE_TIMEOUT} s ({{error}}); nothing was changed: try again later"
+        f"has been locked by others for more than {WRITE_TIMEOUT} s ({{error}}); nothing was "
+        "changed: try again later"
     ),
-    ("SQLITE_IOERR",): "cannot be read or written ({error}); nothing was changed: check the disk and try again",
+    (
+        "SQLITE_IOERR",
+    ): "cannot be read or written ({error}); nothing was changed: check the disk and try again",
     ("SQLITE_CORRUPT",): "is damaged ({error}); use an undamaged copy of it",
     ("28",): "refuses the connection ({error}); check user and password",
-    ("42501",): "does not allow this ({error}); nothing was changed: ask its owner for the permission",
+    (
+        "42501",
+    ): "does not allow this ({error}); nothing was changed: ask its owner for the permission",
     ("3D000",): "does not exist ({error}); create the database first",
 }
 
@@ -64,17 +74,22 @@ def check_url(given: str) -> URL:
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise InvalidArgumentError(
-            f"a store must be in SQLite or PostgreSQL, got {shown}; give a URL such as {URL_EXAMPLES}"
+            f"a store must be in SQLite or PostgreSQL, got {shown}; give a URL such as "
+            f"{URL_EXAMPLES}"
         )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise InvalidArgumentError(
-            f"a store must be a file, such as {URL_EXAMPLES}, got {shown}; for a study in memory leave it out"
+            f"a store must be a file, such as {URL_EXAMPLES}, got {shown}; for a study in memory "
+            "leave it out"
         )
     if url.get_backend_name() == "postgresql":
         import_optional("psycopg", "a store in PostgreSQL", "store")
-        if not HOST_DELIMITERS.isdisjoint(url.host or ""):  # part of a password would be taken for the host
+        if not HOST_DELIMITERS.isdisjoint(
+            url.host or ""
+        ):  # part of a password would be taken for the host
             raise InvalidArgumentError(
-                f"the password of a store must be percent-encoded (%40 for @, %2F for /), got {shown}; encode it"
+                "the password of a store must be percent-encoded (%40 for @, %2F for /), got "
+                f"{shown}; encode it"
             )
         password = url.query.get("password")
         if isinstance(password, str):  # SQLAlchemy hides it there alone
@@ -119,10 +134,13 @@ def open_engine(url: URL, path: Path | None) -> Engine:
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         if writes and connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")  # readers and the writer do not block each other
+            connection.exec_driver_sql(
+                "PRAGMA journal_mode = WAL"
+            )  # readers and the writer do not block each other
         if writes and _take_write_lock(connection.connection.driver_connection):
             return
-        # Without the lock, BEGIN IMMEDIATE fails again, and SQLAlchemy turns its error into a DBAPIError.
+        # Without the lock, BEGIN IMMEDIATE fails again, and SQLAlchemy turns its error into a
+        # DBAPIError.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
@@ -131,9 +149,9 @@ def open_engine(url: URL, path: Path | None) -> Engine:
 def _take_write_lock(connection: Any) -> bool:
     """Begin a transaction of SQLite that has the write lock; return whether that succeeded in `WRITE_TIMEOUT`.
 
-    SQLite's own waiting tries less and less often, down to ten times a second. When many processes work on a study,
-    the lock is hardly ever free at such a moment, and a late process could wait for ever. Short random waits give every
-    process the same chance.
+    SQLite's own waiting tries less and less often, down to ten times a second. When many processes
+    work on a study, the lock is hardly ever free at such a moment, and a late process could wait
+    for ever. Short random waits give every process the same chance.
     """
     connection.execute("PRAGMA busy_timeout = 0")
     began = time.monotonic()
@@ -158,7 +176,9 @@ def _take_write_lock(connection: Any) -> bool:
 def error_text(error: DBAPIError) -> str:
     """Return what an error of the database means for the user, and what to do about it."""
     message = " ".join(str(error.orig).split())
-    code = str(getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or "")
+    code = str(
+        getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or ""
+    )
     for prefixes, meaning in DATABASE_ERRORS.items():
         if code.startswith(prefixes):
             return meaning.format(error=message)

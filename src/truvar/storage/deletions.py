@@ -1,7 +1,8 @@
 """The studies that were deleted from a store: name, author, time and number of events, and nothing else of them.
 
-The table is not one of the schema. It is created by the first deletion, so that no store is migrated for it and earlier
-releases, which do not know it, still open the store. Where the database does not allow that, the deletion is not noted.
+The table is not one of the schema. It is created by the first deletion, so that no store is
+migrated for it and earlier releases, which do not know it, still open the store. Where the database
+does not allow that, the deletion is not noted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, inspect, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH, now
@@ -66,7 +78,9 @@ def note_deletion(connection: Connection, name: str, who: str, events: int) -> N
         return
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
     try:
-        with connection.begin_nested():  # the user of the server may not be allowed to create tables
+        with (
+            connection.begin_nested()
+        ):  # the user of the server may not be allowed to create tables
             DELETIONS.create(connection, checkfirst=True)
             connection.execute(insert(DELETIONS).values(row))
     except SQLAlchemyError:
@@ -81,7 +95,10 @@ def read_deletions(storage: RDBStorage) -> list[Deletion]:
 
 def copy_deletions(reader: Connection, writer: Connection) -> None:
     """Copy the deletions of a store to another."""
-    rows = [{"name": row.name, "who": row.who, "time": row.time, "events": row.events} for row in _rows(reader)]
+    rows = [
+        {"name": row.name, "who": row.who, "time": row.time, "events": row.events}
+        for row in _rows(reader)
+    ]
     if rows:
         DELETIONS.create(writer, checkfirst=True)
         writer.execute(insert(DELETIONS), rows)

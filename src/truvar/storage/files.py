@@ -10,7 +10,10 @@ FileIdentity = tuple[int, int]  # device and inode
 FileState = tuple[int, int]  # time of the last change in nanoseconds, and size in bytes
 
 LOG_HEADER = 32  # bytes of the header of a write-ahead log
-LOG_MAGIC = (0x377F0682, 0x377F0683)  # its first four bytes; the last bit is the byte order of the checksum
+LOG_MAGIC = (
+    0x377F0682,
+    0x377F0683,
+)  # its first four bytes; the last bit is the byte order of the checksum
 CHECKED_WORDS = 6  # words of four bytes in the header that its checksum covers
 WORD_LIMIT = 1 << 32
 
@@ -18,7 +21,8 @@ WORD_LIMIT = 1 << 32
 class OpenFiles:
     """The files that a connection of SQLite was opened to: the database and its write-ahead log.
 
-    An inode is not given to another file while a connection has it open, so equal identities mean the same file.
+    An inode is not given to another file while a connection has it open, so equal identities mean
+    the same file.
 
     Args:
         path: Path of the database.
@@ -45,7 +49,8 @@ class OpenFiles:
     def has_valid_log(self) -> bool:
         """Return whether the log at its path can be read by others; one that is empty or missing can."""
         try:
-            # The log itself is never locked. To open and close the database would release SQLite's locks on it.
+            # The log itself is never locked. To open and close the database would release SQLite's
+            # locks on it.
             with open(self._log_path, "rb", buffering=0) as file:
                 header = file.read(LOG_HEADER)
         except OSError:

@@ -1,9 +1,9 @@
 """Forks of a process whose threads use studies and databases.
 
-A fork copies the locks of all threads, but only the thread that forks. A lock that another thread holds at that moment,
-of Python or within the libraries of SQLite and PostgreSQL, is never released in the child. A fork therefore waits until
-no other thread uses a study or a database, for some seconds. What a thread that takes longer leaves in the child is
-undone there, as after an interrupt.
+A fork copies the locks of all threads, but only the thread that forks. A lock that another thread
+holds at that moment, of Python or within the libraries of SQLite and PostgreSQL, is never released
+in the child. A fork therefore waits until no other thread uses a study or a database, for some
+seconds. What a thread that takes longer leaves in the child is undone there, as after an interrupt.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class ConnectedObject(Protocol):
 locked_objects: weakref.WeakSet[LockedObject] = weakref.WeakSet()
 connected_objects: weakref.WeakSet[ConnectedObject] = weakref.WeakSet()
 
-_uses_lock = threading.Lock()  # taken itself: an interrupt within Condition.__enter__ would leave it taken
+_uses_lock = (
+    threading.Lock()
+)  # taken itself: an interrupt within Condition.__enter__ would leave it taken
 _uses_changed = threading.Condition(_uses_lock)
 _uses: Counter[int] = Counter()  # databases in use, by thread
 _is_over = threading.Event()  # set unless a thread is about to fork
@@ -142,4 +144,6 @@ def _after_in_child() -> None:
         _held.pop().fork_lock.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+)

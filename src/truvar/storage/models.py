@@ -1,6 +1,7 @@
 """Database tables of a store, as they are now. `truvar.storage.migrations` has those of earlier versions.
 
-They are defined without SQLAlchemy's object-relational mapper, which takes a tenth of a second to import.
+They are defined without SQLAlchemy's object-relational mapper, which takes a tenth of a second to
+import.
 """
 
 from __future__ import annotations
@@ -64,8 +65,12 @@ STUDIES = Table(
     Column("changed", UTCDateTime),
     Column("events", Integer, nullable=False, server_default="0"),  # number of events
     Column("head", String(64), nullable=False, server_default=""),  # checksum of the last event
-    Column("checksum", String(64), nullable=False, server_default=""),  # of this row, see `checksums`
-    Column("name_checksum", String(64), nullable=False, server_default=""),  # empty: written by an earlier release
+    Column(
+        "checksum", String(64), nullable=False, server_default=""
+    ),  # of this row, see `checksums`
+    Column(
+        "name_checksum", String(64), nullable=False, server_default=""
+    ),  # empty: written by an earlier release
 )
 
 # One row per event. The details are JSON, in which numbers keep every bit.
@@ -78,7 +83,9 @@ EVENTS = Table(
     Column("who", String(MAX_AUTHOR_LENGTH), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("details", Text, nullable=False),
-    Column("checksum", String(64), nullable=False, server_default=""),  # of this event and those before it
+    Column(
+        "checksum", String(64), nullable=False, server_default=""
+    ),  # of this event and those before it
 )
 
 # One row per token for servers of this store, valid or not. The token itself is not stored.
@@ -93,5 +100,7 @@ TOKENS = Table(
     Column("created", UTCDateTime, nullable=False),
     Column("expires", UTCDateTime),
     Column("revoked", UTCDateTime),
-    Column("checksum", String(64), nullable=False, server_default=""),  # of this row; a token without it is refused
+    Column(
+        "checksum", String(64), nullable=False, server_default=""
+    ),  # of this row; a token without it is refused
 )

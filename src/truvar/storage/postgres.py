@@ -1,10 +1,12 @@
 """Time-outs of PostgreSQL: nobody waits without end, for a server that is frozen or a worker that stops.
 
-The server ends a session that is silent within a transaction, as that of a suspended process is. A process that
-computes for long within a transaction is not silent: a thread of it sends a statement now and then.
+The server ends a session that is silent within a transaction, as that of a suspended process is. A
+process that computes for long within a transaction is not silent: a thread of it sends a statement
+now and then.
 
-A server that is frozen ends nothing, and its machine still acknowledges what it is sent, so that neither its own
-time-outs nor those of TCP help. The same thread shuts the sockets on which an answer is overdue.
+A server that is frozen ends nothing, and its machine still acknowledges what it is sent, so that
+neither its own time-outs nor those of TCP help. The same thread shuts the sockets on which an
+answer is overdue.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ from typing import Any
 from sqlalchemy import URL, Connection
 
 LOCK_TIMEOUT = 60  # seconds to wait for a lock
-IDLE_TIMEOUT = 40  # seconds of silence within a transaction after which the server ends it; less than LOCK_TIMEOUT
+# seconds of silence within a transaction after which the server ends it; less than LOCK_TIMEOUT
+IDLE_TIMEOUT = 40
 STATEMENT_TIMEOUT = 600  # seconds after which the server ends a statement
 CONNECT_TIMEOUT = 5  # seconds to wait for a connection
 ANSWER_TIMEOUT = 15  # seconds to wait for an answer that waits for no lock
-CHANGE_TIMEOUT = LOCK_TIMEOUT + 5  # seconds to wait for an answer within a change; the server reports a lock first
+CHANGE_TIMEOUT = (
+    LOCK_TIMEOUT + 5
+)  # seconds to wait for an answer within a change; the server reports a lock first
 ALIVE_SECONDS = 10.0  # between two statements that show that a transaction is alive
 WATCH_SECONDS = 0.5  # between two looks at the connections
 NO_ANSWER = "no answer within"
@@ -127,7 +132,9 @@ def is_overdue(error: BaseException | None) -> bool:
     return any(text in str(error) for text in OVERDUE_TEXTS)
 
 
-def _renewing(connection: Any, gen: Generator[Any, Any, Any], patience: float) -> Generator[Any, Any, Any]:
+def _renewing(
+    connection: Any, gen: Generator[Any, Any, Any], patience: float
+) -> Generator[Any, Any, Any]:
     """Run a generator of psycopg with a deadline, which moves whenever a part of the answer has come."""
     connection.deadline = time.monotonic() + patience
     try:
@@ -168,7 +175,9 @@ def _watch(connection: Any) -> None:
     with _guard:
         _connections.add(connection)
         if _thread is None or not _thread.is_alive():  # a forked process has no threads but its own
-            _thread = threading.Thread(target=_watch_connections, name="truvar-keep-alive", daemon=True)
+            _thread = threading.Thread(
+                target=_watch_connections, name="truvar-keep-alive", daemon=True
+            )
             _thread.start()
 
 
@@ -177,7 +186,9 @@ def _watch_connections() -> None:
         time.sleep(min(WATCH_SECONDS, ALIVE_SECONDS / 2))
         now = time.monotonic()
         with _guard:
-            overdue = [each for each in _connections if each.deadline is not None and each.deadline < now]
+            overdue = [
+                each for each in _connections if each.deadline is not None and each.deadline < now
+            ]
             silent = [each for each in _transactions if now - each.last >= ALIVE_SECONDS]
         for connection in overdue:
             _shut(connection)

@@ -1,8 +1,8 @@
 """Storage in a relational database, SQLite or PostgreSQL.
 
-A write transaction on an event log is a transaction of the database. In SQLite it takes the write lock when it begins
-(BEGIN IMMEDIATE), in PostgreSQL it locks the row of the study. A second writer waits, and then sees the events of the
-first.
+A write transaction on an event log is a transaction of the database. In SQLite it takes the write
+lock when it begins (BEGIN IMMEDIATE), in PostgreSQL it locks the row of the study. A second writer
+waits, and then sees the events of the first.
 """
 
 from __future__ import annotations
@@ -104,17 +104,22 @@ class RDBStorage:
         self.url = check_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         public_url = mask_passwords(self.url.render_as_string(hide_password=True))
-        self.label = for_interface(public_url, cli=self.url.database if self.is_sqlite else public_url)
+        self.label = for_interface(
+            public_url, cli=self.url.database if self.is_sqlite else public_url
+        )
         self._version = 0  # of the tables; 0 until they have been looked at
         self._engine: Engine | None = None
         self._unreachable_until = 0.0  # on the monotonic clock; until then nobody tries to connect
-        self._finalizer: weakref.finalize[Any, Any] | None = None  # closes the connections of the engine
+        self._finalizer: weakref.finalize[Any, Any] | None = (
+            None  # closes the connections of the engine
+        )
         self._engine_lock = threading.Lock()
         self._file: FileIdentity | None = None  # of the SQLite file that the connections are to
         _storages.add(self)
         connected_objects.add(self)
 
-    # -- studies -------------------------------------------------------------------------------------------------------
+    # -- studies
+    # ----------------------------------------------------------------------------------------------
 
     def create_study(self, name: str | None) -> RDBEventLog:
         """Return the event log of a new study, which is created by its first transaction.
@@ -128,14 +133,17 @@ class RDBStorage:
         """Return the event log of an existing study.
 
         Raises:
-            StudyNotFoundError: If there is no such study; the message lists the names that there are.
+            StudyNotFoundError: If there is no such study; the message lists the names that there
+                are.
             StoreNotFoundError: If there is no store at the URL.
         """
         event_log = self.find_event_log(name)
         if event_log is None:
             names = self.study_names()
             existing = f"it has {', '.join(names)}" if names else "it has no studies yet"
-            raise StudyNotFoundError(f"there is no study {name!r} in the store {self.label}; {existing}")
+            raise StudyNotFoundError(
+                f"there is no study {name!r} in the store {self.label}; {existing}"
+            )
         return event_log
 
     def find_event_log(self, name: str) -> RDBEventLog | None:
@@ -171,17 +179,22 @@ class RDBStorage:
         rows = []
         with self.read_transaction() as connection:
             try:
-                found = connection.execute(select(STUDIES).order_by(STUDIES.c.name)).mappings().all()
+                found = (
+                    connection.execute(select(STUDIES).order_by(STUDIES.c.name)).mappings().all()
+                )
             except (TypeError, ValueError) as error:
                 reason = f"is damaged ({error}); use an undamaged copy of it"
-                raise StorageError(f"the list of studies of the store {self.label} {reason}") from None
+                raise StorageError(
+                    f"the list of studies of the store {self.label} {reason}"
+                ) from None
         for row in map(_plain, found):
             if row["checksum"] != row_checksum(row) or not _is_name_intact(row):
                 row["goal"] = DAMAGED_GOAL
             rows.append([row[name] for name in LISTED_COLUMNS])
         return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
 
-    # -- connections ---------------------------------------------------------------------------------------------------
+    # -- connections
+    # ----------------------------------------------------------------------------------------------
 
     @contextmanager
     def read_transaction(self) -> Iterator[Connection]:
@@ -209,7 +222,8 @@ class RDBStorage:
         """
         if self.path is not None and not self.path.parent.is_dir():
             raise StoreNotFoundError(
-                f"there is no folder {self.path.parent} for the store {self.label}; create the folder first"
+                f"there is no folder {self.path.parent} for the store {self.label}; create the "
+                "folder first"
             )
         turn = nullcontext() if self.path is None else turns_at(self.path).turn()
         with turn, self._translate_errors(), self._connect() as connection:
@@ -226,7 +240,9 @@ class RDBStorage:
                 if is_committing and error.connection_invalidated:
                     raise self._commit_unanswered(error) from None
                 raise
-            self._check_file(connection, committed=True)  # what was committed to a deleted file is lost
+            self._check_file(
+                connection, committed=True
+            )  # what was committed to a deleted file is lost
         self._version = SCHEMA_VERSION
 
     def _open(self) -> None:
@@ -250,7 +266,8 @@ class RDBStorage:
             raise self._file_changed()  # a new connection would create an empty file
         if time.monotonic() < self._unreachable_until:
             raise StorageError(
-                f"the store {self.label} did not answer a moment ago; nothing was changed: try again later"
+                f"the store {self.label} did not answer a moment ago; nothing was changed: try "
+                "again later"
             )
         with database_use(), self._get_engine().connect() as connection:
             self._check_file(connection)
@@ -259,8 +276,8 @@ class RDBStorage:
     def _check_file(self, connection: Connection, committed: bool = False) -> None:
         """Check that the SQLite file of a connection, and its write-ahead log, are still those at their paths.
 
-        SQLite keeps both files open and writes a transaction to the log. A log that was removed or overwritten takes a
-        commit without an error, and nobody else can read it.
+        SQLite keeps both files open and writes a transaction to the log. A log that was removed or
+        overwritten takes a commit without an error, and nobody else can read it.
 
         Args:
             connection: The connection.
@@ -280,7 +297,8 @@ class RDBStorage:
     def _file_changed(self, committed: bool = False) -> StorageError:
         """Have the next connections opened to the file that is at the path then, and return the exception for now.
 
-        The connections of one process share the state of SQLite's log, so those of other objects are closed too.
+        The connections of one process share the state of SQLite's log, so those of other objects
+        are closed too.
         """
         for storage in members(_storages):
             if storage.path == self.path and storage._engine is not None:
@@ -290,21 +308,28 @@ class RDBStorage:
                 storage._get_engine().dispose()
         outcome = "the last change may be lost" if committed else "nothing was stored"
         return StorageError(
-            f"the store {self.label} was deleted or replaced by another file while it was open, or its file -wal was; "
+            f"the store {self.label} was deleted or replaced by another file while it was open, or "
+            "its file -wal was; "
             f"{outcome}: put the files back, or open the study again"
         )
 
     def _commit_unanswered(self, error: DBAPIError) -> UncertainChangeError:
         reason = " ".join(str(error.orig).split())
         return UncertainChangeError(
-            f"the connection to the store {self.label} was lost while a change was stored ({reason}); it may have been "
-            "stored: repeat the call, which counts once for the same suggestion or key and the same value"
+            f"the connection to the store {self.label} was lost while a change was stored "
+            f"({reason}); it may have been "
+            "stored: repeat the call, which counts once for the same suggestion or key and the "
+            "same value"
         )
 
     def _not_found(self) -> StoreNotFoundError:
         address = for_interface("the URL", cli="its path" if self.is_sqlite else "the URL")
-        create = for_interface("tv.Study(..., store=...)", cli="truvar new PROBLEM.toml --store STORE")
-        return StoreNotFoundError(f"there is no store {self.label}; check {address}, or create a study there: {create}")
+        create = for_interface(
+            "tv.Study(..., store=...)", cli="truvar new PROBLEM.toml --store STORE"
+        )
+        return StoreNotFoundError(
+            f"there is no store {self.label}; check {address}, or create a study there: {create}"
+        )
 
     @property
     def path(self) -> Path | None:
@@ -341,9 +366,15 @@ class RDBStorage:
             if is_overdue(error.orig):  # those who come next need not wait as long
                 self._unreachable_until = time.monotonic() + UNREACHABLE_SECONDS
             raise StorageError(f"the store {self.label} {error_text(error)}") from None
-        except (UnicodeDecodeError, sqlite3.Error, SQLAlchemyError) as error:  # SQLite's own records are wrong
+        except (
+            UnicodeDecodeError,
+            sqlite3.Error,
+            SQLAlchemyError,
+        ) as error:  # SQLite's own records are wrong
             reason = " ".join(str(error).split())
-            raise StorageError(f"the store {self.label} is damaged ({reason}); use an undamaged copy of it") from None
+            raise StorageError(
+                f"the store {self.label} is damaged ({reason}); use an undamaged copy of it"
+            ) from None
 
 
 class RDBEventLog:
@@ -360,13 +391,19 @@ class RDBEventLog:
         self.name = name
         self._study_id = study_id
         self._known = (0, "")  # number and checksum of the last event that was read or written
-        self._counters: tuple[int, int] | None = None  # steps and pending of the row that was last read
-        self._verified: FileState | None = None  # of the SQLite file when all events were last known to be undamaged
+        self._counters: tuple[int, int] | None = (
+            None  # steps and pending of the row that was last read
+        )
+        self._verified: FileState | None = (
+            None  # of the SQLite file when all events were last known to be undamaged
+        )
 
     def __reduce__(self) -> Any:
         raise SerializationError(
-            f"a stored study cannot be pickled or copied, got {self.name!r}; open it where it is needed, "
-            f"truvar.load(store, {self.name!r}), or copy it to memory, Study.from_json(study.to_json())"
+            f"a stored study cannot be pickled or copied, got {self.name!r}; open it where it is "
+            "needed, "
+            f"truvar.load(store, {self.name!r}), or copy it to memory, "
+            "Study.from_json(study.to_json())"
         )
 
     def since(self, number: int) -> Sequence[Event]:
@@ -395,7 +432,8 @@ class RDBEventLog:
         if self._counters is not None and self._counters != (summary.steps, summary.pending):
             steps, pending = self._counters
             raise self._damaged(
-                f"the list of studies has {steps} measurements and {pending} pending suggestions, the events have "
+                f"the list of studies has {steps} measurements and {pending} pending suggestions, "
+                "the events have "
                 f"{summary.steps} and {summary.pending}"
             )
 
@@ -424,7 +462,9 @@ class RDBEventLog:
                 row |= {"events": rows[-1]["number"], "head": rows[-1]["checksum"]}
                 connection.execute(INSERT_EVENTS, rows)
                 values = {f"new_{name}": value for name, value in row.items()}
-                connection.execute(UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)})
+                connection.execute(
+                    UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)}
+                )
         self._study_id = study_id
         self._known = (row["events"], row["head"])
         self._verified = self._file_state()
@@ -436,8 +476,9 @@ class RDBEventLog:
     def _verify_changed_file(self, connection: Connection, row: Mapping[str, Any]) -> None:
         """Verify all events if somebody else wrote to the SQLite file since this object did.
 
-        Transactions go to the log, which SQLite moves into the file now and then. A copy that was written over the file
-        changes it too, and the events that only the file has are then others, behind what the connection remembers.
+        Transactions go to the log, which SQLite moves into the file now and then. A copy that was
+        written over the file changes it too, and the events that only the file has are then others,
+        behind what the connection remembers.
 
         Raises:
             DamagedStudyError: If an event is damaged or missing.
@@ -456,7 +497,8 @@ class RDBEventLog:
             raise self._damaged(f"its row cannot be read: {error!r}") from None
         if found is None:
             raise StudyNotFoundError(
-                f"the study {self.name!r} is no longer in the store {self.storage.label}; open another"
+                f"the study {self.name!r} is no longer in the store {self.storage.label}; open "
+                "another"
             )
         row = _plain(found)
         if row.pop("checksum") != row_checksum(row):
@@ -470,27 +512,35 @@ class RDBEventLog:
     def _insert_study(self, connection: Connection) -> int:
         if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == self.name)) is not None:
             resume = for_interface(
-                f"continue it with tv.load(url, {self.name!r})", cli="continue with it", http="continue with it"
+                f"continue it with tv.load(url, {self.name!r})",
+                cli="continue with it",
+                http="continue with it",
             )
             rename = for_interface("give another name", cli="give another name with --name NAME")
             raise StudyExistsError(
-                f"the store {self.storage.label} already has a study {self.name!r}; {resume}, or {rename}"
+                f"the store {self.storage.label} already has a study {self.name!r}; {resume}, or "
+                f"{rename}"
             )
         values = {"name": self.name, "name_checksum": name_checksum(self.name)}
         key: Any = connection.execute(insert(STUDIES).values(values)).inserted_primary_key
         return int(key[0])
 
-    def _read_events(self, connection: Connection, after: int, row: Mapping[str, Any]) -> list[Event]:
+    def _read_events(
+        self, connection: Connection, after: int, row: Mapping[str, Any]
+    ) -> list[Event]:
         """Return the events after a number, whose checksums must lead to that in the row of the study."""
         if after > row["events"]:
             raise self._damaged(
-                f"it has {row['events']} events, but {after} were read before: an older copy was put in its place"
+                f"it has {row['events']} events, but {after} were read before: an older copy was "
+                "put in its place"
             )
         head = self._checksum_of(connection, after)
         number = after
         events = []
         try:
-            for found in connection.execute(READ_EVENTS, {"study": self._study_id, "after": after}).mappings():
+            for found in connection.execute(
+                READ_EVENTS, {"study": self._study_id, "after": after}
+            ).mappings():
                 number += 1
                 head = event_checksum(head, _plain(found))
                 if found["number"] != number:
@@ -504,7 +554,9 @@ class RDBEventLog:
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._damaged(f"event {number} cannot be read: {error!r}") from None
         if (number, head) != (row["events"], row["head"]):
-            raise self._damaged(f"{row['events']} events are expected, got {number}, or the last one was changed")
+            raise self._damaged(
+                f"{row['events']} events are expected, got {number}, or the last one was changed"
+            )
         return events
 
     def read_prefix(self) -> tuple[list[Event], str | None]:
@@ -520,7 +572,9 @@ class RDBEventLog:
             of_event = (EVENTS.c.study_id == self._study_id, EVENTS.c.number == number)
             try:
                 with self.storage.read_transaction() as connection:
-                    found = connection.execute(select(EVENTS).where(*of_event)).mappings().one_or_none()
+                    found = (
+                        connection.execute(select(EVENTS).where(*of_event)).mappings().one_or_none()
+                    )
                 if found is None:
                     break
                 head = event_checksum(head, _plain(found))
@@ -528,7 +582,12 @@ class RDBEventLog:
                     return events, f"event {number} does not match its checksum"
                 details = deserialize(json.loads(found["details"]), deferred=True)
                 events.append(Event(number, found["time"], found["who"], found["kind"], details))
-            except (AttributeError, LookupError, TypeError, ValueError) as error:  # the last includes TruvarError
+            except (
+                AttributeError,
+                LookupError,
+                TypeError,
+                ValueError,
+            ) as error:  # the last includes TruvarError
                 return events, f"event {number} cannot be read: {error}"
         return events, row_problem or self._problem_of_end(len(events), head)
 
@@ -559,7 +618,8 @@ class RDBEventLog:
 
     def _damaged(self, reason: str) -> DamagedStudyError:
         return DamagedStudyError(
-            f"the events of the study {self.name!r} are damaged ({reason}); use an undamaged copy of the store, or see "
+            f"the events of the study {self.name!r} are damaged ({reason}); use an undamaged copy "
+            "of the store, or see "
             "what is left of it: truvar check STORE"
         )
 

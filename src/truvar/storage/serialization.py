@@ -1,8 +1,8 @@
 """Conversion of the parts of a study to JSON values and back, without loss.
 
 Floats keep every bit. An object is a JSON object with the name of its class and its fields, such as
-`{"kind": "LevelSet", "threshold": 7.0, ...}`; a scikit-learn kernel likewise, with its parameters. Functions and
-classes of the user's own cannot be serialized.
+`{"kind": "LevelSet", "threshold": 7.0, ...}`; a scikit-learn kernel likewise, with its parameters.
+Functions and classes of the user's own cannot be serialized.
 """
 
 from __future__ import annotations
@@ -34,13 +34,26 @@ if TYPE_CHECKING:
 
 STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 KERNEL_MODULE = "sklearn.gaussian_process.kernels"
-DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}  # of a kernel's parameters, as stored
-RESTORED_TIMES = ("datetime64[ns]", "datetime64[us]", "datetime64[s]")  # column types that are stored as text
-# Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take memory at will.
+DEFAULT_BOUNDS = {
+    "kind": "tuple",
+    "values": [1e-05, 100000.0],
+}  # of a kernel's parameters, as stored
+RESTORED_TIMES = (
+    "datetime64[ns]",
+    "datetime64[us]",
+    "datetime64[s]",
+)  # column types that are stored as text
+# Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take
+# memory at will.
 COLUMN_TYPES = frozenset(
     {"object", "bool", *RESTORED_TIMES}
     | {str(np.dtype(f"{order}{kind}")) for order in "<>" for kind in ("f2", "f4", "f8")}
-    | {str(np.dtype(f"{order}{kind}{size}")) for order in "<>" for kind in "iu" for size in (1, 2, 4, 8)}
+    | {
+        str(np.dtype(f"{order}{kind}{size}"))
+        for order in "<>"
+        for kind in "iu"
+        for size in (1, 2, 4, 8)
+    }
 )
 MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
@@ -81,9 +94,11 @@ CLASS_MODULES: dict[str, str] = {
     "RKHSBeta": "truvar.acquisition.confidence",
     **POLICY_MODULES,
 }
-# Stored studies contain class names. A class that is renamed is listed here as old name -> new name.
+# Stored studies contain class names. A class that is renamed is listed here as old name -> new
+# name.
 RENAMED_CLASSES = {"Top": "TopK"}
-# Values of fields that classes got later, where what was stored before must not mean their defaults.
+# Values of fields that classes got later, where what was stored before must not mean their
+# defaults.
 ADDED_FIELDS: dict[str, dict[str, Any]] = {
     "Learned": {"marginalise": False},
     "Plus": {"refine": False},
@@ -91,15 +106,16 @@ ADDED_FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-# -- values ------------------------------------------------------------------------------------------------------------
+# -- values
+# --------------------------------------------------------------------------------------------------
 
 
 def serialize(value: Any, what: str = "this value") -> Any:
     """Return a value as JSON values.
 
     Args:
-        value: Numbers, text, containers, arrays, domains, and objects of the classes in `CLASS_MODULES` or of
-            scikit-learn's kernel classes.
+        value: Numbers, text, containers, arrays, domains, and objects of the classes in
+            `CLASS_MODULES` or of scikit-learn's kernel classes.
         what: Name of the value in the message of the exception.
 
     Raises:
@@ -115,9 +131,12 @@ def serialize(value: Any, what: str = "this value") -> Any:
     if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
     if is_dataclass(value) and _stored_class(name) is type(value):
-        return _serialize_object(name, {field.name: getattr(value, field.name) for field in fields(value)}, what)
+        return _serialize_object(
+            name, {field.name: getattr(value, field.name) for field in fields(value)}, what
+        )
     raise SerializationError(
-        f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an object of a class of "
+        f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an "
+        "object of a class of "
         "truvar or scikit-learn, or leave out store=..."
     )
 
@@ -148,7 +167,10 @@ _CONVERSIONS: tuple[tuple[tuple[type, ...], Callable[[Any, str], Any]], ...] = (
     ((float, np.floating), _serialize_float),
     ((np.ndarray,), lambda value, what: {"kind": "array", "values": _serialize_array(value, what)}),
     ((list,), lambda value, what: [serialize(item, what) for item in value]),
-    ((tuple,), lambda value, what: {"kind": "tuple", "values": [serialize(item, what) for item in value]}),
+    (
+        (tuple,),
+        lambda value, what: {"kind": "tuple", "values": [serialize(item, what) for item in value]},
+    ),
     ((Mapping,), _serialize_mapping),
     ((Domain,), lambda value, what: {"kind": "Domain", **_serialize_domain(value)}),
     ((NamedKernel,), lambda value, what: serialize(value.sklearn, what)),
@@ -161,9 +183,12 @@ def check_storable(text: str) -> None:
     Raises:
         SerializationError: If it contains a NUL character or half of a surrogate pair.
     """
-    if "\0" in text or not (text.isascii() or text.encode("utf-8", "ignore").decode("utf-8") == text):
+    if "\0" in text or not (
+        text.isascii() or text.encode("utf-8", "ignore").decode("utf-8") == text
+    ):
         raise SerializationError(
-            f"a text must have no NUL characters and no halves of surrogate pairs, got {_shorten(text)}; leave them out"
+            "a text must have no NUL characters and no halves of surrogate pairs, got "
+            f"{_shorten(text)}; leave them out"
         )
 
 
@@ -172,8 +197,8 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
 
     Args:
         serialized: JSON values.
-        deferred: Return a kernel of the kinds that can be named in a problem file as a `NamedKernel`, which imports
-            scikit-learn only when it is needed.
+        deferred: Return a kernel of the kinds that can be named in a problem file as a
+            `NamedKernel`, which imports scikit-learn only when it is needed.
 
     Raises:
         SerializationError: If it contains an object of an unknown class.
@@ -210,7 +235,9 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:
-        raise SerializationError(f"unknown class {kind!r}, stored by another version of truvar; update truvar")
+        raise SerializationError(
+            f"unknown class {kind!r}, stored by another version of truvar; update truvar"
+        )
     return kernel_class(**{key: deserialize(item) for key, item in parts.items()})
 
 
@@ -220,7 +247,10 @@ def dump_json(value: Any) -> str:
 
 
 def _serialize_object(name: str, parts: Mapping[str, Any], what: str) -> dict[str, Any]:
-    return {"kind": name, **{key: serialize(item, f"{key} of {what}") for key, item in parts.items()}}
+    return {
+        "kind": name,
+        **{key: serialize(item, f"{key} of {what}") for key, item in parts.items()},
+    }
 
 
 def _stored_class(name: str) -> Any:
@@ -243,7 +273,10 @@ def _deserialize_named_kernel(serialized: Mapping[str, Any]) -> NamedKernel | No
     if serialized["kind"] == "Product":
         constant = serialized["k1"]
         shape = serialized["k2"]
-        if constant["kind"] != "ConstantKernel" or constant["constant_value_bounds"] != DEFAULT_BOUNDS:
+        if (
+            constant["kind"] != "ConstantKernel"
+            or constant["constant_value_bounds"] != DEFAULT_BOUNDS
+        ):
             return None
         variance = constant["constant_value"]
     if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != DEFAULT_BOUNDS:
@@ -260,7 +293,8 @@ def _serialize_array(array: np.ndarray[Any, Any], what: str) -> Any:
     return serialize(array.tolist(), what)
 
 
-# -- domains -----------------------------------------------------------------------------------------------------------
+# -- domains
+# --------------------------------------------------------------------------------------------------
 
 
 def _serialize_domain(domain: Domain) -> dict[str, Any]:
@@ -270,14 +304,19 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
     if domain.context:
         parts["context"] = list(domain.context)
     if not domain.is_plain:
-        parts["parameters"] = [serialize(parameter, "a parameter") for parameter in domain.parameters]
+        parts["parameters"] = [
+            serialize(parameter, "a parameter") for parameter in domain.parameters
+        ]
     if domain.frame is not None:
         origin = {key: domain.frame.attrs[key] for key in ORIGINS if key in domain.frame.attrs}
         if origin:
             parts["origin"] = serialize(origin, "what the table was made of")
         if domain.axes is not None:
             parts["axes"] = [axis.tolist() for axis in domain.axes]
-        return {**parts, "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])]}
+        return {
+            **parts,
+            "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])],
+        }
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
     if domain.constraints:
         parts["constraints"] = serialize(list(domain.constraints), "a constraint of the domain")
@@ -294,9 +333,15 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
         numbers = column.to_numpy()
         if numbers.dtype.kind == "O":  # a nullable type of pandas with missing numbers
             numbers = column.to_numpy(dtype=float, na_value=np.nan)
-        return {"name": name, "type": str(numbers.dtype), "values": _serialize_array(numbers, str(name))}
+        return {
+            "name": name,
+            "type": str(numbers.dtype),
+            "values": _serialize_array(numbers, str(name)),
+        }
     kind = str(column.dtype) if str(column.dtype) in RESTORED_TIMES else "object"
-    texts: list[str | None] = [str(item) for item in column]  # dates and other types are stored as text
+    texts: list[str | None] = [
+        str(item) for item in column
+    ]  # dates and other types are stored as text
     for row in np.flatnonzero(column.isna()):
         texts[row] = None
     return {"name": name, "type": kind, "values": texts}
@@ -321,7 +366,8 @@ class StoredTable:
         for column in self.columns:
             if column["type"] not in COLUMN_TYPES:
                 raise SerializationError(
-                    f"the type of the column {column['name']!r} must be one of {', '.join(sorted(COLUMN_TYPES))}, got "
+                    f"the type of the column {column['name']!r} must be one of "
+                    f"{', '.join(sorted(COLUMN_TYPES))}, got "
                     f"{_shorten(str(column['type']))}; export the study again"
                 )
 
@@ -329,7 +375,10 @@ class StoredTable:
         """Return the table."""
         import pandas as pd
 
-        columns = [pd.Series(deserialize(column["values"]), dtype=column["type"]) for column in self.columns]
+        columns = [
+            pd.Series(deserialize(column["values"]), dtype=column["type"])
+            for column in self.columns
+        ]
         frame = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else pd.DataFrame()
         frame.columns = pd.Index([column["name"] for column in self.columns])
         frame.attrs = dict(self.attrs)
@@ -361,12 +410,16 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
             sides = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
             ends = np.array([(axis.min(), axis.max()) for axis in sides])
             names = tuple(parts["columns"])
-            return Domain(names, mesh(sides), ends, sides, table, parameters=parameters, labels=labels)
+            return Domain(
+                names, mesh(sides), ends, sides, table, parameters=parameters, labels=labels
+            )
         coordinates: list[Array] = []
         if parameters:
             frame = table()
             encoders = zip(parameters, parts["columns"], strict=True)
-            coordinates = [parameter.encode_column(frame[name], name) for parameter, name in encoders]
+            coordinates = [
+                parameter.encode_column(frame[name], name) for parameter, name in encoders
+            ]
         for name in () if parameters else parts["columns"]:
             column = table.read_numbers(name)
             if column is None:  # pandas converts it
@@ -391,7 +444,8 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
     )
 
 
-# -- events and whole studies ------------------------------------------------------------------------------------------
+# -- events and whole studies
+# ------------------------------------------------------------------------------------------
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
@@ -423,7 +477,10 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
         and isinstance(kind, str)
         and len(kind) <= MAX_KIND_LENGTH
     ):
-        raise ValueError(f"expected the author and the kind of an event as text, got {_shorten(repr((who, kind)))}")
+        raise ValueError(
+            "expected the author and the kind of an event as text, got "
+            f"{_shorten(repr((who, kind)))}"
+        )
     check_storable(who)
     return Event(
         int(serialized["number"]),
@@ -436,7 +493,9 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
 
 def study_to_json(name: str | None, events: Sequence[Event]) -> str:
     """Return a study, given by its name and events, as JSON text."""
-    return dump_json({"format": STUDY_FORMAT, "name": name, "events": [event_to_dict(event) for event in events]})
+    return dump_json(
+        {"format": STUDY_FORMAT, "name": name, "events": [event_to_dict(event) for event in events]}
+    )
 
 
 def study_from_json(text: str) -> tuple[str | None, list[Event]]:
@@ -454,10 +513,13 @@ def study_from_json(text: str) -> tuple[str | None, list[Event]]:
     except (ValueError, KeyError, TypeError):
         writer = for_interface("Study.to_json", cli="truvar export --json", http="the export")
         raise SerializationError(
-            f"a study as text must be what {writer} wrote, got {_shorten(text)}; check the file or text"
+            f"a study as text must be what {writer} wrote, got {_shorten(text)}; check the file or "
+            "text"
         ) from None
     if study_format != STUDY_FORMAT:
-        raise SerializationError(f"the study format must be {STUDY_FORMAT!r}, got {study_format!r}; update truvar")
+        raise SerializationError(
+            f"the study format must be {STUDY_FORMAT!r}, got {study_format!r}; update truvar"
+        )
     try:
         events = [event_from_dict(event) for event in serialized]
         _check_numbers(events)
@@ -474,7 +536,9 @@ def _check_numbers(events: Sequence[Event]) -> None:
     """Check that the first event is "created" and that no number is missing."""
     numbers = [event.number for event in events]
     if not events or events[0].kind != "created" or numbers != list(range(1, len(events) + 1)):
-        raise ValueError(f"expected events 1, 2, ..., the first 'created', got {_shorten(str(numbers))}")
+        raise ValueError(
+            f"expected events 1, 2, ..., the first 'created', got {_shorten(str(numbers))}"
+        )
 
 
 def _shorten(text: str) -> str:

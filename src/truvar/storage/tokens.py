@@ -52,7 +52,11 @@ class StoredToken:
 
     def is_valid(self, moment: datetime) -> bool:
         """Return whether the token is accepted at a time."""
-        return not self.is_damaged and self.revoked is None and (self.expires is None or moment < self.expires)
+        return (
+            not self.is_damaged
+            and self.revoked is None
+            and (self.expires is None or moment < self.expires)
+        )
 
 
 def token_digest(token: str) -> str:
@@ -81,7 +85,8 @@ def add_token(
     """
     if not 0 < len(name) <= MAX_TOKEN_NAME or not name.isprintable() or name != name.strip():
         raise InvalidArgumentError(
-            f"a token needs a name of 1 to {MAX_TOKEN_NAME} printable characters, got {name!r}; give another"
+            f"a token needs a name of 1 to {MAX_TOKEN_NAME} printable characters, got {name!r}; "
+            "give another"
         )
     if seconds is not None and not 0 < seconds <= MAX_SECONDS:
         raise InvalidArgumentError(
@@ -103,7 +108,9 @@ def add_token(
     values["checksum"] = token_checksum(values)
     with storage.write_transaction() as connection:
         if connection.scalar(select(TOKENS.c.id).where(TOKENS.c.name == name)) is not None:
-            raise InvalidArgumentError(f"there is already a token {name!r}, valid or not; give another name")
+            raise InvalidArgumentError(
+                f"there is already a token {name!r}, valid or not; give another name"
+            )
         connection.execute(insert(TOKENS).values(values))
     return token
 
@@ -125,7 +132,9 @@ def read_token_rows(connection: Connection) -> list[dict[str, Any]]:
     except (TypeError, ValueError):  # such as a damaged time
         for token_id, name in connection.execute(select(TOKENS.c.id, TOKENS.c.name)).all():
             try:
-                rows.append(dict(connection.execute(query.where(TOKENS.c.id == token_id)).mappings().one()))
+                rows.append(
+                    dict(connection.execute(query.where(TOKENS.c.id == token_id)).mappings().one())
+                )
             except (TypeError, ValueError):
                 rows.append({"id": token_id, "name": name})
     return rows
@@ -140,7 +149,13 @@ def _stored_token(row: Mapping[str, Any]) -> StoredToken:
         return StoredToken(row["name"], "", "read", (), None, None, None, is_damaged=True)
     studies = None if row["studies"] is None else tuple(json.loads(row["studies"]))
     return StoredToken(
-        row["name"], row["digest"], row["access"], studies, row["created"], row["expires"], row["revoked"]
+        row["name"],
+        row["digest"],
+        row["access"],
+        studies,
+        row["created"],
+        row["expires"],
+        row["revoked"],
     )
 
 
@@ -151,9 +166,15 @@ def revoke_token(storage: RDBStorage, name: str) -> None:
         InvalidArgumentError: If there is no valid token of that name.
     """
     with storage.write_transaction() as connection:
-        named = [row for row in read_token_rows(connection) if row["name"] == name and row.get("revoked") is None]
+        named = [
+            row
+            for row in read_token_rows(connection)
+            if row["name"] == name and row.get("revoked") is None
+        ]
         if not named:
-            raise InvalidArgumentError(f"there is no token {name!r} to revoke; truvar token list STORE lists them")
+            raise InvalidArgumentError(
+                f"there is no token {name!r} to revoke; truvar token list STORE lists them"
+            )
         (row,) = named
         found = TOKENS.c.id == row["id"]
         if _is_damaged(row):  # there is nothing in it to keep

@@ -1,7 +1,7 @@
 """Turns of the threads of one process at the write lock of an SQLite file.
 
-SQLite has no queue for its write lock: everybody tries again and again. The threads of one process take turns before
-they try, so that one of them at a time does, in the order in which they came.
+SQLite has no queue for its write lock: everybody tries again and again. The threads of one process
+take turns before they try, so that one of them at a time does, in the order in which they came.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Turns:
     def turn(self) -> Iterator[None]:
         """Wait for the turn of this thread, and have it until the context ends.
 
-        A thread that has the turn already, or that waits for very long, goes on without: SQLite decides then.
+        A thread that has the turn already, or that waits for very long, goes on without: SQLite
+        decides then.
         """
         thread = threading.get_ident()
         try:

@@ -1,7 +1,7 @@
 """Events of a study: the settings that the first one holds, and the actions that later ones hold.
 
-An event that takes effect becomes an `Operation` on the state (`_state.StudyState`). The keys of event details are
-part of the storage format and must not change.
+An event that takes effect becomes an `Operation` on the state (`_state.StudyState`). The keys of
+event details are part of the storage format and must not change.
 """
 
 from __future__ import annotations
@@ -61,11 +61,15 @@ class StudyConfig:
 
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""
-        return ActiveLearner(self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine)
+        return ActiveLearner(
+            self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine
+        )
 
     def to_details(self) -> dict[str, Any]:
         """Return the details of a "created" event: all settings in one flat dictionary."""
-        details = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"}
+        details = {
+            part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"
+        }
         if not self.vehicles:
             del details["vehicles"]
         for part in fields(Prior):
@@ -81,13 +85,16 @@ class StudyConfig:
         """
         _check_whole(details, ("start", "seed"))
         prior = Prior(**{part.name: details[part.name] for part in fields(Prior)})
-        others = {part.name: details[part.name] for part in fields(StudyConfig) if part.name in details}
+        others = {
+            part.name: details[part.name] for part in fields(StudyConfig) if part.name in details
+        }
         return StudyConfig(**others | {"prior": prior})
 
     def round_trip(self) -> StudyConfig:
         """Return the settings after a serialization round trip, as everybody who opens the stored study has them.
 
-        A Python function cannot be stored. A noise or mean function on a finite domain is replaced by its values there.
+        A Python function cannot be stored. A noise or mean function on a finite domain is replaced
+        by its values there.
 
         Raises:
             SerializationError: If a setting cannot be stored.
@@ -98,30 +105,48 @@ class StudyConfig:
         for name in ("noise", "mean"):
             function = details[name]
             if callable(function) and not self.domain.continuous:
-                details[name] = np.asarray(function(self.domain.values(self.domain.points)), dtype=float)
+                details[name] = np.asarray(
+                    function(self.domain.values(self.domain.points)), dtype=float
+                )
         if callable(details["cost"]):
             raise SerializationError(
-                f"cost cannot be stored, got the function {details['cost']!r}; give Cost(...) with travel by column, "
-                "Euclidean, GreatCircle, Network or TravelMatrix, which a store can keep, or leave out store=..."
+                f"cost cannot be stored, got the function {details['cost']!r}; give Cost(...) with "
+                "travel by column, "
+                "Euclidean, GreatCircle, Network or TravelMatrix, which a store can keep, or leave "
+                "out store=..."
             )
-        return StudyConfig.from_details({name: deserialize(serialize(part, name)) for name, part in details.items()})
+        return StudyConfig.from_details(
+            {name: deserialize(serialize(part, name)) for name, part in details.items()}
+        )
 
 
 @dataclass(frozen=True)
 class Operation:
     """The effect of an event on the state.
 
-    A correction replaces the operation of the measurement it corrects; a withdrawn measurement has no operation.
+    A correction replaces the operation of the measurement it corrects; a withdrawn measurement has
+    no operation.
 
     Attributes:
         kind: What is done; named like the kind of event.
         action: The suggestion or measurement it is about; None for those that are about none.
-        value: The measured value of "told", the fitted model of "fitted", the reason of "failed" and "excluded".
+        value: The measured value of "told", the fitted model of "fitted", the reason of "failed"
+            and "excluded".
         place: The place of "excluded" and "allowed".
         key: The caller's key of a measurement, by which a repeated `tell` is recognised.
     """
 
-    kind: Literal["fitted", "asked", "told", "withdrawn", "expired", "exhausted", "failed", "excluded", "allowed"]
+    kind: Literal[
+        "fitted",
+        "asked",
+        "told",
+        "withdrawn",
+        "expired",
+        "exhausted",
+        "failed",
+        "excluded",
+        "allowed",
+    ]
     action: Action | None = None
     value: Any = None
     key: str | None = None
@@ -166,7 +191,9 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
     """
     _check_whole(details, ("id", "site", "level", "repeats"))
     given = details["point"]
-    coordinates = list(details.get("coordinates") or [given[name] for name in config.domain.columns])
+    coordinates = list(
+        details.get("coordinates") or [given[name] for name in config.domain.columns]
+    )
     task = 0
     if config.prior.tasks is not None:
         task = list(config.prior.tasks.names).index(details["task"])
@@ -191,7 +218,9 @@ def _check_whole(details: Mapping[str, Any], names: tuple[str, ...]) -> None:
     for name in names:
         number = details.get(name)
         if number is not None and not isinstance(number, Integral):
-            raise SerializationError(f"{name} of an event must be a whole number, got {number!r}; export it again")
+            raise SerializationError(
+                f"{name} of an event must be a whole number, got {number!r}; export it again"
+            )
 
 
 def _tabulated(levels: NoiseLevels, domain: Domain) -> NoiseLevels:

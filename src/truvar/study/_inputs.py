@@ -23,8 +23,8 @@ def as_point(domain: Domain, what: Any) -> Any:
 
     Args:
         domain: The domain.
-        what: A mapping, a pandas Series (a row of the domain's own table may have its other columns too), a DataFrame
-            of one row, or an array with a coordinate per column, in their order.
+        what: A mapping, a pandas Series (a row of the domain's own table may have its other columns
+            too), a DataFrame of one row, or an array with a coordinate per column, in their order.
 
     Raises:
         InvalidArgumentError: If an array has the wrong shape, or a DataFrame several rows.
@@ -34,17 +34,23 @@ def as_point(domain: Domain, what: Any) -> Any:
     if hasattr(what, "iloc") and getattr(what, "ndim", 0) == 2:
         if len(what) != 1:
             raise InvalidArgumentError(
-                f"a point as a DataFrame must have one row, got {len(what)}; tell several with tell_frame(frame)"
+                f"a point as a DataFrame must have one row, got {len(what)}; tell several with "
+                "tell_frame(frame)"
             )
         what = what.iloc[0]
     if hasattr(what, "iloc"):
         others = () if domain.frame is None else domain.frame.columns
-        return {name: value for name, value in what.items() if name in domain.columns or name not in others}
+        return {
+            name: value
+            for name, value in what.items()
+            if name in domain.columns or name not in others
+        }
     if isinstance(what, np.ndarray) and what.ndim == 1:
         coordinates = what.tolist()
         if len(coordinates) != len(domain.columns):
             raise InvalidArgumentError(
-                f"a point as an array must have {len(domain.columns)} coordinates ({', '.join(domain.columns)}), got "
+                f"a point as an array must have {len(domain.columns)} coordinates "
+                f"({', '.join(domain.columns)}), got "
                 f"{len(coordinates)}; give one number per column"
             )
         return dict(zip(domain.columns, coordinates, strict=True))
@@ -66,6 +72,7 @@ def as_value(y: Any) -> Any:
         return values
     if len(values) != 1:
         raise InvalidMeasurementError(
-            f"the measured value y must be a number, got {len(values)} of them in {y!r}; give the one that was measured"
+            f"the measured value y must be a number, got {len(values)} of them in {y!r}; give the "
+            "one that was measured"
         )
     return values[0]

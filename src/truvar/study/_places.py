@@ -24,9 +24,9 @@ def resolve_place(state: StudyState, what: Any) -> tuple[Place, int | None]:
 
     Args:
         state: The state of the study.
-        what: A suggestion or measurement or its id; a point by column; a region, as an interval (low, high) for some
-            columns; a condition such as "x + y > 3"; a polygon; a Boolean mask over a finite domain; a function of its
-            points.
+        what: A suggestion or measurement or its id; a point by column; a region, as an interval
+            (low, high) for some columns; a condition such as "x + y > 3"; a polygon; a Boolean mask
+            over a finite domain; a function of its points.
 
     Raises:
         InvalidArgumentError: If it is nothing of that kind, or holds no point of the domain.
@@ -38,11 +38,15 @@ def resolve_place(state: StudyState, what: Any) -> tuple[Place, int | None]:
         id_ = what.id if isinstance(what, Suggestion) else int(what)
         action = state.attempt(id_)
         if action is None:
-            raise UnknownSuggestionError(f"there is no suggestion or measurement {id_}; give the id of one, or a point")
+            raise UnknownSuggestionError(
+                f"there is no suggestion or measurement {id_}; give the id of one, or a point"
+            )
         return Place(point=domain.named(action.point[: len(domain.columns)])), id_
     place = _resolve(domain, what)
     if not _holds_a_point(domain, place):
-        raise InvalidArgumentError(f"{place.describe()} holds no point of the domain, got {what!r}; check it")
+        raise InvalidArgumentError(
+            f"{place.describe()} holds no point of the domain, got {what!r}; check it"
+        )
     return place, None
 
 
@@ -77,10 +81,16 @@ def _resolve(domain: Domain, what: Any) -> Place:
     except ValueError:
         mask = np.empty(0)
     if domain.continuous or mask.shape != (len(domain),) or not is_truth(mask):
-        expected = "a condition such as 'x > 3'" if domain.continuous else f"a Boolean mask of shape ({len(domain)},)"
+        expected = (
+            "a condition such as 'x > 3'"
+            if domain.continuous
+            else f"a Boolean mask of shape ({len(domain)},)"
+        )
         raise InvalidArgumentError(
-            f"a place must be a suggestion or its id, a point, a region such as {{'x': (0, 1)}}, a polygon, a "
-            f"condition such as 'x > 3', or on a finite domain a mask; expected {expected}, got {what!r}"
+            f"a place must be a suggestion or its id, a point, a region such as {{'x': (0, 1)}}, a "
+            "polygon, a "
+            f"condition such as 'x > 3', or on a finite domain a mask; expected {expected}, got "
+            f"{what!r}"
         )
     return Place(rows=tuple(int(row) for row in np.flatnonzero(mask)))
 
@@ -92,7 +102,8 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
         if index is None and not domain.continuous:
             nearest = format_point(domain.point(domain.nearest(x)))
             raise InvalidDomainError(
-                f"only points of the domain are suggested, and {format_point(what)} is none of them; the nearest is "
+                f"only points of the domain are suggested, and {format_point(what)} is none of "
+                "them; the nearest is "
                 f"{nearest}: give that, or a region"
             )
         return Place(point=domain.named(x))
@@ -100,7 +111,9 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
     values: dict[str, list[Any]] = {}
     for name, value in what.items():
         if name not in domain.columns:
-            raise InvalidArgumentError(f"the place has an {unknown_name('column', name, domain.columns)}")
+            raise InvalidArgumentError(
+                f"the place has an {unknown_name('column', name, domain.columns)}"
+            )
         given = [plain_value(each) for each in np.ravel(np.asarray(value, dtype=object)).tolist()]
         parameter = domain.parameters[domain.columns.index(name)]
         if parameter.categorical:
@@ -109,7 +122,9 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
             intervals[name] = _interval(name, given, parameter)
             _check_overlap(domain, name, intervals[name])
     if not intervals and not any(values.values()):
-        raise InvalidArgumentError("a region needs at least one column, got none; give one such as {'x': (0, 1)}")
+        raise InvalidArgumentError(
+            "a region needs at least one column, got none; give one such as {'x': (0, 1)}"
+        )
     region = as_constraint(region_text(intervals, values))
     domain.satisfies([region], domain.points[:1])  # raises if a value is unknown
     return Place(region=region)
@@ -124,7 +139,8 @@ def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None
     low, high = (parameter.decode(float(end)) for end in domain.bounds[k])
     if interval[1] < low or interval[0] > high:
         raise InvalidArgumentError(
-            f"the region holds no point of the domain, got {interval[0]:g} to {interval[1]:g} for {name!r}, whose "
+            f"the region holds no point of the domain, got {interval[0]:g} to {interval[1]:g} for "
+            f"{name!r}, whose "
             f"values are from {low:g} to {high:g}; check it"
         )
 
@@ -133,7 +149,8 @@ def _interval(name: str, given: list[Any], parameter: Parameter) -> tuple[Any, A
     """Return the ends of an interval of a column whose values have an order, as a condition has them."""
     if len(given) not in (1, 2):
         raise InvalidArgumentError(
-            f"column {name!r} of a region must have one value or an interval (low, high), got {given!r}; give that"
+            f"column {name!r} of a region must have one value or an interval (low, high), got "
+            f"{given!r}; give that"
         )
     if parameter.numeric:
         low = check_finite(given[0], f"column {name!r} of the place")
@@ -143,5 +160,7 @@ def _interval(name: str, given: list[Any], parameter: Parameter) -> tuple[Any, A
         coordinates = (parameter.encode(given[0], name), parameter.encode(given[-1], name))
         low, high = (parameter.decode(x) for x in coordinates)
     if coordinates[0] > coordinates[1]:
-        raise InvalidArgumentError(f"an interval must have low <= high, got {low} and {high}; swap them")
+        raise InvalidArgumentError(
+            f"an interval must have low <= high, got {low} and {high}; swap them"
+        )
     return low, high

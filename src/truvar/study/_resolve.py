@@ -54,7 +54,8 @@ def resolve_action(
     if level is not None or task is not None:
         given = f"task {task!r}" if level is None else f"level {level!r}"
         raise InvalidMeasurementError(
-            f"a suggestion has its own level and task, got also {given}; leave it out, or tell the point if it was "
+            f"a suggestion has its own level and task, got also {given}; leave it out, or tell the "
+            "point if it was "
             "measured differently"
         )
     id_ = _check_id(state, what)
@@ -67,9 +68,14 @@ def resolve_action(
     if found is None:
         raise UnknownSuggestionError(_not_found(state, id_, include_observed, include_expired))
     own = suggestion_of(state, found)
-    if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (own.point, own.level, own.task):
+    if isinstance(what, Suggestion) and (what.point, what.level, what.task) != (
+        own.point,
+        own.level,
+        own.task,
+    ):
         raise UnknownSuggestionError(
-            f"suggestion {id_} of this study is at {format_point(own.point)}, got one at {format_point(what.point)} "
+            f"suggestion {id_} of this study is at {format_point(own.point)}, got one at "
+            f"{format_point(what.point)} "
             "that belongs to another study; tell it there"
         )
     return found
@@ -111,13 +117,16 @@ def is_corrected(state: StudyState, corrected: Action, value: float, was: float)
         return True
     if known != was:
         raise ConflictingMeasurementError(
-            f"measurement {corrected.id} was to be corrected from {was:.10g} to {value:.10g}, but is {known:.10g} by "
+            f"measurement {corrected.id} was to be corrected from {was:.10g} to {value:.10g}, but "
+            f"is {known:.10g} by "
             "now; look at it, and correct it again if that is wrong"
         )
     return False
 
 
-def recorded_failure(state: StudyState, what: Any, reason: str | None, cost: float | None) -> int | None:
+def recorded_failure(
+    state: StudyState, what: Any, reason: str | None, cost: float | None
+) -> int | None:
     """Return the id of a suggestion if its failure is recorded with that reason and cost already; None otherwise."""
     id_ = what.id if isinstance(what, Suggestion) else what
     for failure in state.learner.failures:
@@ -172,7 +181,9 @@ def repeated_action(state: StudyState, action: Action) -> Action:
     if action.site is not None:
         here = state.learner.actions.candidates(action.point[:d]).take(np.array([action.site]))
     row = 0 if action.site is not None else action.task
-    again = action_at(state, here, row, column, site=action.site, level=action.level, who=action.who)
+    again = action_at(
+        state, here, row, column, site=action.site, level=action.level, who=action.who
+    )
     return replace(again, repeats=action.id)
 
 
@@ -184,7 +195,8 @@ def check_vehicle_of(action: Action, who: str | None) -> None:
     """
     if who is not None and action.who != who:
         raise InvalidMeasurementError(
-            f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell the point"
+            f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell "
+            "the point"
         )
 
 
@@ -198,7 +210,11 @@ def with_actual(action: Action, noise: float | None, cost: float | None) -> Acti
 
 
 def _action_at_point(
-    state: StudyState, point: Mapping[str, Any], level: int | None, task: str | None, who: str | None
+    state: StudyState,
+    point: Mapping[str, Any],
+    level: int | None,
+    task: str | None,
+    who: str | None,
 ) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
@@ -219,7 +235,9 @@ def _check_level(level: Any, noise_levels: Any) -> int:
     """Return the column of the candidate table for a noise level."""
     if noise_levels is None:
         if level is not None:
-            raise InvalidMeasurementError(f"this study has no noise levels, got level {level!r}; leave it out")
+            raise InvalidMeasurementError(
+                f"this study has no noise levels, got level {level!r}; leave it out"
+            )
         return 0
     count = len(noise_levels.variance)
     if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < count:
@@ -227,7 +245,8 @@ def _check_level(level: Any, noise_levels: Any) -> int:
     given = "none" if level is None else repr(level)
     remedy = for_interface("level=...", cli="--level N", http="level")
     raise InvalidMeasurementError(
-        f"a point must be told with the noise level that was used, 0 to {count - 1}, got {given}; give {remedy}"
+        f"a point must be told with the noise level that was used, 0 to {count - 1}, got {given}; "
+        f"give {remedy}"
     )
 
 
@@ -245,5 +264,7 @@ def _check_id(state: StudyState, what: Any) -> int:
     id_: Any = what.id if isinstance(what, Suggestion) else what
     if not isinstance(id_, (int, np.integer)) or isinstance(id_, bool):
         example = format_point(state.config.domain.point(0))
-        raise UnknownSuggestionError(f"expected a suggestion, its id or a point such as {example}, got {what!r}")
+        raise UnknownSuggestionError(
+            f"expected a suggestion, its id or a point such as {example}, got {what!r}"
+        )
     return int(id_)

@@ -1,8 +1,9 @@
 """The state of a study, rebuilt from its event log.
 
-Every event that takes effect becomes an operation, and the operations are applied one after the other. Nothing is
-chosen here, so that the same events lead to the same state in every process. A correction replaces an operation of
-the past and a withdrawn measurement loses its operation; all operations are then applied again from the first.
+Every event that takes effect becomes an operation, and the operations are applied one after the
+other. Nothing is chosen here, so that the same events lead to the same state in every process. A
+correction replaces an operation of the past and a withdrawn measurement loses its operation; all
+operations are then applied again from the first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ HISTORY_COLUMNS = (
     "best_index",
     "best_mean",
 )
-WITH_ACTION = ("asked", "told", "corrected", "failed")  # kinds of events whose details hold an action
+WITH_ACTION = (
+    "asked",
+    "told",
+    "corrected",
+    "failed",
+)  # kinds of events whose details hold an action
 
 
 class Visit(NamedTuple):
@@ -75,13 +81,16 @@ class StudyState:
         learner: The model and Algorithm 1.
         pending: Suggestions that are neither measured nor withdrawn, by id.
         expired: Suggestions whose leases ran out, by id; their values may still be told.
-        positions: Every suggestion, or measurement that was not suggested, in order, but no repeats.
+        positions: Every suggestion, or measurement that was not suggested, in order, but no
+            repeats.
         history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
         conclusions: What follows from the state, computed when it is asked for.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
-        restore_point: Snapshot to return to if a change was interrupted so that it could not even be undone.
-        n_updates: Number of changes to the model and its measurements; what is stated about f depends on nothing else.
+        restore_point: Snapshot to return to if a change was interrupted so that it could not even
+            be undone.
+        n_updates: Number of changes to the model and its measurements; what is stated about f
+            depends on nothing else.
     """
 
     def __init__(self, config: StudyConfig) -> None:
@@ -95,7 +104,9 @@ class StudyState:
         self.restore_point: Snapshot | None = None
         self.conclusions = Conclusions(self)
         self._restart()
-        self._learner_version: int | None = 0  # version that the learner is at; None while it changes
+        self._learner_version: int | None = (
+            0  # version that the learner is at; None while it changes
+        )
 
     def _restart(self) -> None:
         """Return to the state before the first operation."""
@@ -109,7 +120,8 @@ class StudyState:
         self.exhausted = False
         self._n_applied = 0
 
-    # -- events ------------------------------------------------------------------------------------------------------
+    # -- events
+    # ----------------------------------------------------------------------------------------------
 
     def replay(self, events: Sequence[Event]) -> None:
         """Take the effects of stored events. If one of them fails, none has taken effect.
@@ -119,7 +131,11 @@ class StudyState:
         """
         entries: list[tuple[Event, Action | None]] = []
         for event in events:
-            action = action_from_details(self.config, event.details) if event.kind in WITH_ACTION else None
+            action = (
+                action_from_details(self.config, event.details)
+                if event.kind in WITH_ACTION
+                else None
+            )
             entries.append((event, action))
         self._take(entries)
 
@@ -131,7 +147,8 @@ class StudyState:
             action: The action that its details hold, if its kind has one.
 
         Returns:
-            Hyperparameters that had to be fitted, by number of observations, to be stored with the event.
+            Hyperparameters that had to be fitted, by number of observations, to be stored with the
+            event.
 
         Raises:
             TruvarError: If the event is refused. It has not taken effect then.
@@ -143,7 +160,9 @@ class StudyState:
             return {}
         outermost = self.restore_point is None
         before = self.restore_point
-        if before is None or before.version != self.version:  # the first event of a change needs no second snapshot
+        if (
+            before is None or before.version != self.version
+        ):  # the first event of a change needs no second snapshot
             before = self.snapshot()
         self.restore_point = self.restore_point or before
         past_changed = False
@@ -158,7 +177,8 @@ class StudyState:
             self._apply_operations()
         except BaseException as error:
             new = [operation.kind for operation in self._operations[len(before.operations) :]]
-            # The learner refuses an observation without changing; anything else may have failed half way.
+            # The learner refuses an observation without changing; anything else may have failed
+            # half way.
             refused = isinstance(error, TruvarError) and new == ["told"]
             if refused and not past_changed:
                 self._learner_version = before.version
@@ -190,7 +210,13 @@ class StudyState:
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot for `rollback`."""
-        return Snapshot(self.version, self.next_id, list(self._operations), dict(self._models), dict(self.leases))
+        return Snapshot(
+            self.version,
+            self.next_id,
+            list(self._operations),
+            dict(self._models),
+            dict(self.leases),
+        )
 
     def rollback(self, snapshot: Snapshot) -> None:
         """Undo the events after a snapshot. The learner is rebuilt unless it never took them."""
@@ -256,7 +282,9 @@ class StudyState:
                 self._operations.append(Operation("failed", action, details["reason"]))
             case "excluded" | "allowed":
                 place = Place.from_details(details)
-                kind: Literal["excluded", "allowed"] = "excluded" if event.kind == "excluded" else "allowed"
+                kind: Literal["excluded", "allowed"] = (
+                    "excluded" if event.kind == "excluded" else "allowed"
+                )
                 self._operations.append(Operation(kind, value=details.get("reason"), place=place))
             case "exhausted":
                 self._operations.append(Operation("exhausted"))
@@ -264,9 +292,12 @@ class StudyState:
                 self._operations.append(Operation("fitted", value=details["model"]))
             case _:
                 raise SerializationError(
-                    f"unknown kind of event {event.kind!r}, written by another version of truvar; update truvar"
+                    f"unknown kind of event {event.kind!r}, written by another version of truvar; "
+                    "update truvar"
                 )
-        self._models.update({int(count): model for count, model in details.get("models", {}).items()})
+        self._models.update(
+            {int(count): model for count, model in details.get("models", {}).items()}
+        )
         return first_changed
 
     def _index_of(self, kind: str, id_: int) -> int:
@@ -278,7 +309,11 @@ class StudyState:
     def _remove_operations_on(self, id_: int) -> int:
         """Remove every operation on that action; return the index of the first."""
         kept = [each for each in self._operations if each.action is None or each.action.id != id_]
-        first = next(index for index, each in enumerate(self._operations) if each.action and each.action.id == id_)
+        first = next(
+            index
+            for index, each in enumerate(self._operations)
+            if each.action and each.action.id == id_
+        )
         self._operations = kept
         return first
 
@@ -287,7 +322,8 @@ class StudyState:
         n_before = sum(operation.kind == "told" for operation in self._operations[:index])
         self._models = {count: model for count, model in self._models.items() if count <= n_before}
 
-    # -- queries -----------------------------------------------------------------------------------------------------
+    # -- queries
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def summary(self) -> StudySummary:
@@ -299,7 +335,9 @@ class StudyState:
         """Total cost of the measurements, those that failed included."""
         spent: float = self.history[-1]["spent"] if self.history else 0.0
         count = len(self.learner.observations)
-        return spent + sum(each.action.cost for each in self.learner.failures if each.n_before == count)
+        return spent + sum(
+            each.action.cost for each in self.learner.failures if each.n_before == count
+        )
 
     def expired_leases(self, moment: datetime) -> list[int]:
         """Return the ids of pending suggestions whose leases have run out."""
@@ -334,9 +372,14 @@ class StudyState:
     @property
     def keys(self) -> dict[int, str]:
         """The caller's keys of measurements, by id."""
-        return {each.action.id: each.key for each in self._operations if each.action is not None and each.key}
+        return {
+            each.action.id: each.key
+            for each in self._operations
+            if each.action is not None and each.key
+        }
 
-    # -- operations --------------------------------------------------------------------------------------------------
+    # -- operations
+    # ----------------------------------------------------------------------------------------------
 
     def _apply_operations(self) -> None:
         """Apply the operations that were not applied yet."""

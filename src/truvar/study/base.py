@@ -89,7 +89,8 @@ class BaseStudy(CommandMethods):
     def learned_tasks(self) -> Tasks | None:
         """The tasks with what is learned of them, in the user's units: covariance, noise and mean of each.
 
-        The covariance multiplies `kernel`. The most probable values are given; as long as there are none, typical ones.
+        The covariance multiplies `kernel`. The most probable values are given; as long as there are
+        none, typical ones.
         """
 
     @property
@@ -144,17 +145,20 @@ class BaseStudy(CommandMethods):
     ) -> StopCheck:
         """Return whether what is known now allows to stop, as `run` checks it after every measurement.
 
-        Joint statements are computed only where single points do not rule out that the limit is reached.
+        Joint statements are computed only where single points do not rule out that the limit is
+        reached.
 
         Args:
             f1: Level set: reached when `result().expected_f1.low` is at least this.
-            regret: Optimum: reached when `result().expected_regret.high` is at most this, in the user's units.
-            relative_regret: Optimum: the same, as a share of the range of the posterior mean over the domain.
+            regret: Optimum: reached when `result().expected_regret.high` is at most this, in the
+                user's units.
+            relative_regret: Optimum: the same, as a share of the range of the posterior mean over
+                the domain.
             improvement_per_cost: Optimum: reached when `improvement_per_cost()` is less than this.
 
         Returns:
-            The `reason`, None as long as no limit is reached; and the `obstacle`, if the only one is that the
-            measurements contradict the model.
+            The `reason`, None as long as no limit is reached; and the `obstacle`, if the only one
+            is that the measurements contradict the model.
 
         Raises:
             InvalidArgumentError: If a limit has the wrong type or range.
@@ -166,7 +170,10 @@ class BaseStudy(CommandMethods):
             ...     study.tell(suggestion, measure(suggestion.point))
         """
         limits = RunLimits(
-            f1=f1, regret=regret, relative_regret=relative_regret, improvement_per_cost=improvement_per_cost
+            f1=f1,
+            regret=regret,
+            relative_regret=relative_regret,
+            improvement_per_cost=improvement_per_cost,
         )
         limits.check_goal(self.goal)
         return self._check_statements(limits.statements)
@@ -186,8 +193,9 @@ class BaseStudy(CommandMethods):
     ) -> str | None:
         """Return why a value may be a typing mistake, before it is told; None if it is plausible.
 
-        It may be if it is many standard deviations from what the model predicts or, before there is a model, orders of
-        magnitude from the other values and the threshold. `tell` accepts such a value with an `OutlierWarning`.
+        It may be if it is many standard deviations from what the model predicts or, before there is
+        a model, orders of magnitude from the other values and the threshold. `tell` accepts such a
+        value with an `OutlierWarning`.
 
         Args:
             what: A suggestion or its id, or a point.
@@ -204,8 +212,9 @@ class BaseStudy(CommandMethods):
     def improvement_per_cost(self) -> float:
         """Return what the next measurement is worth: the largest expected improvement per unit cost.
 
-        The improvement is that of the function's value over the best posterior mean at a measured point, in the user's
-        units, averaged over the hyperparameters if they are learned. The cost is that of the cheapest noise level.
+        The improvement is that of the function's value over the best posterior mean at a measured
+        point, in the user's units, averaged over the hyperparameters if they are learned. The cost
+        is that of the cheapest noise level.
 
         Returns:
             The rate; infinite as long as there is no model.
@@ -223,8 +232,8 @@ class BaseStudy(CommandMethods):
         """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
 
         Args:
-            context: Value of every context column of the domain. On a grid or table the nearest one of the domain
-                counts; in a box the point has exactly that context.
+            context: Value of every context column of the domain. On a grid or table the nearest one
+                of the domain counts; in a box the point has exactly that context.
 
         Raises:
             InvalidArgumentError: If the domain has no context, or other columns.
@@ -238,19 +247,22 @@ class BaseStudy(CommandMethods):
         """Predict the target at any points, which need not be the domain's.
 
         Args:
-            points: Values, shape (q, d); also a list of points by column, or a DataFrame with the columns.
+            points: Values, shape (q, d); also a list of points by column, or a DataFrame with the
+                columns.
 
         Returns:
             Posterior mean (q,) and standard deviation (q,).
 
         Raises:
             InvalidArgumentError: If the shape is wrong.
-            PointNotInDomainError: If the prior mean is a column or array, which has values at the points of the domain
-                only, and a point is another one.
+            PointNotInDomainError: If the prior mean is a column or array, which has values at the
+                points of the domain only, and a point is another one.
         """
 
     @abstractmethod
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
+    def predict_measurement(
+        self, what: Suggestion | int | Mapping[str, Any]
+    ) -> tuple[float, float]:
         """Predict the value that a measurement would give, its noise included.
 
         Args:
@@ -281,8 +293,8 @@ class BaseStudy(CommandMethods):
 
         Args:
             truth: True values on the domain, where they are known.
-            kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours", "convergence",
-                "importance", "model_check" or "route".
+            kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours",
+                "convergence", "importance", "model_check" or "route".
             options: Further arguments of that function, such as theme="dark" or backend="plotly".
 
         Returns:

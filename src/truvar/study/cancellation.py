@@ -1,6 +1,7 @@
 """Cancel a change of a study that nobody waits for any longer.
 
-A change is cancelled between two of its events and before it is stored, so that a cancelled one leaves no trace.
+A change is cancelled between two of its events and before it is stored, so that a cancelled one
+leaves no trace.
 """
 
 from __future__ import annotations
@@ -34,4 +35,6 @@ def check_cancelled() -> None:
     """
     event = _cancelled.get()
     if event is not None and event.is_set():
-        raise ChangeCancelledError("the change was cancelled before it was stored; nothing was changed")
+        raise ChangeCancelledError(
+            "the change was cancelled before it was stored; nothing was changed"
+        )

@@ -1,8 +1,9 @@
 """Commands: everything that can be asked of a study that changes it.
 
-A command is a frozen dataclass with the arguments of the method of the same name, and `check()` returns it with checked
-values. `Study` executes it by a function of `truvar.study.handlers`; `RemoteStudy` sends it to a server, whose request
-bodies build the same command again. Every limit of an argument is here, once.
+A command is a frozen dataclass with the arguments of the method of the same name, and `check()`
+returns it with checked values. `Study` executes it by a function of `truvar.study.handlers`;
+`RemoteStudy` sends it to a server, whose request bodies build the same command again. Every limit
+of an argument is here, once.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Command:
 
     Attributes:
         name: Name of the command, which is also that of its route below a study.
-        rewrites: Whether the command concerns an earlier measurement, so that all later ones are taken in again.
+        rewrites: Whether the command concerns an earlier measurement, so that all later ones are
+            taken in again.
         resumes: Whether the reason why a run ended no longer holds after it.
     """
 
@@ -109,7 +111,8 @@ class Ask(Command):
         check_integer(self.n, "the number of suggestions", minimum=1)
         if self.lease is not None and not 0 < check_finite(self.lease, "lease") <= MAX_LEASE:
             raise InvalidArgumentError(
-                f"lease must be a number of seconds > 0 and <= {MAX_LEASE:g}, got {self.lease!r}; give one such as "
+                f"lease must be a number of seconds > 0 and <= {MAX_LEASE:g}, got {self.lease!r}; "
+                "give one such as "
                 "3600, or leave it out for no end"
             )
         if self.budget is not None:
@@ -121,8 +124,8 @@ class Ask(Command):
 class Tell(Command):
     """Record a measured value.
 
-    `typed` says whether a person may have mistyped the value: then a warning names an implausible one. It is not sent
-    to a server.
+    `typed` says whether a person may have mistyped the value: then a warning names an implausible
+    one. It is not sent to a server.
     """
 
     name: ClassVar[str] = "tell"
@@ -170,13 +173,18 @@ class TellRepeats(Command):
         """
         values = tuple(check_measurement(value, None, None)[0] for value in self.values)
         if not values:
-            raise InvalidMeasurementError("tell_repeats needs at least one value, got none; give a list such as [0.9]")
+            raise InvalidMeasurementError(
+                "tell_repeats needs at least one value, got none; give a list such as [0.9]"
+            )
         return replace(self, values=values)
 
     @property
     def keys(self) -> list[str | None]:
         """The keys under which the measurements are stored: the caller's key, numbered from 1."""
-        return [None if self.key is None else f"{self.key}.{position + 1}" for position in range(len(self.values))]
+        return [
+            None if self.key is None else f"{self.key}.{position + 1}"
+            for position in range(len(self.values))
+        ]
 
 
 @dataclass(frozen=True)
@@ -222,7 +230,8 @@ class Withdraw(Command):
         """
         if isinstance(self.what, Mapping):
             raise UnknownSuggestionError(
-                f"withdraw takes a suggestion or its id, got the point {format_point(self.what)}; give the id"
+                f"withdraw takes a suggestion or its id, got the point {format_point(self.what)}; "
+                "give the id"
             )
         return self
 
@@ -306,11 +315,12 @@ def check_measurement(
         y: The value.
         noise: Its noise variance, or None.
         cost: Its cost, or None.
-        corrects: Whether the value takes the place of another one, so that nothing is pending that could fail.
+        corrects: Whether the value takes the place of another one, so that nothing is pending that
+            could fail.
 
     Raises:
-        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0, or the cost is above
-            `MAX_COST`.
+        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0,
+            or the cost is above `MAX_COST`.
     """
     try:
         value = check_finite(as_value(y), "the measured value y")
@@ -327,5 +337,7 @@ def _remedy_of_missing(y: Any) -> str:
     is_missing = y is None or (isinstance(y, float) and np.isnan(y))
     if not is_missing:
         return ""
-    call = for_interface("fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail")
+    call = for_interface(
+        "fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail"
+    )
     return f", or say that the measurement failed: {call}"

@@ -32,8 +32,14 @@ class Conclusions:
 
     def __init__(self, state: StudyState) -> None:
         self._state = state
-        self._finished: tuple[int, str | None] = (-1, None)  # update for which it is known whether it is finished
-        self._inputs: tuple[int, StatementSource | None] = (-1, None)  # update that the inputs belong to
+        self._finished: tuple[int, str | None] = (
+            -1,
+            None,
+        )  # update for which it is known whether it is finished
+        self._inputs: tuple[int, StatementSource | None] = (
+            -1,
+            None,
+        )  # update that the inputs belong to
 
     @property
     def finished(self) -> str | None:
@@ -41,7 +47,9 @@ class Conclusions:
         state = self._state
         update, reason = self._finished
         if update != state.n_updates:
-            reason = finished(state.learner, self.statement_inputs, lambda: certificate_inputs(state))
+            reason = finished(
+                state.learner, self.statement_inputs, lambda: certificate_inputs(state)
+            )
             self._finished = (state.n_updates, reason)
         return reason
 
@@ -53,7 +61,8 @@ class Conclusions:
         learner = self._state.learner
         if stops_at_sets(learner):
             return (
-                "the policy's own bounds, a rule of thumb, leave nothing undecided, which is not enough to call the "
+                "the policy's own bounds, a rule of thumb, leave nothing undecided, which is not "
+                "enough to call the "
                 'study finished; policy "auto" continues'
             )
         if not self._state.exhausted:
@@ -79,7 +88,11 @@ class Conclusions:
         """
         state = self._state
         return check_stop(
-            state.learner, limits, self.statement_inputs, lambda: certificate_inputs(state).model_check, last
+            state.learner,
+            limits,
+            self.statement_inputs,
+            lambda: certificate_inputs(state).model_check,
+            last,
         )
 
     def result(self, stop_reason: str | None) -> Result:

@@ -1,9 +1,10 @@
 """Convergence of a study: the best value so far, and the expected F1 or regret after earlier measurements.
 
-The page, the figures and the API show these curves, and all of them mean the same. The event log does not hold the
-estimates, as they take draws; they are computed again by a replay, with the values as they are known now. A value that
-was corrected counts as corrected from the beginning, and one that was withdrawn never was. Otherwise the score after t
-measurements is the one that the study had then.
+The page, the figures and the API show these curves, and all of them mean the same. The event log
+does not hold the estimates, as they take draws; they are computed again by a replay, with the
+values as they are known now. A value that was corrected counts as corrected from the beginning, and
+one that was withdrawn never was. Otherwise the score after t measurements is the one that the study
+had then.
 
 | curve | from |
 |---|---|
@@ -60,7 +61,8 @@ class ScoreAfter:
 def checkpoints(steps: int, count: int = CHECKPOINTS) -> list[int]:
     """Return the numbers of measurements after which the score is estimated, the present number last.
 
-    They are multiples of a power of two, so that the next measurement leaves nearly all of them as they are.
+    They are multiples of a power of two, so that the next measurement leaves nearly all of them as
+    they are.
 
     Args:
         steps: Number of measurements so far.
@@ -101,7 +103,8 @@ def best_values(values: Array, sign: int) -> Array:
     """Return the best value up to each measurement, NaN before the first.
 
     Args:
-        values: Measured values of the target; NaN for those of other tasks and for gross errors. (t,)
+        values: Measured values of the target; NaN for those of other tasks and for gross errors.
+            (t,)
         sign: 1 if the highest value is the best, -1 if the lowest.
     """
     known = np.where(np.isfinite(values), sign * values, -np.inf)
@@ -109,7 +112,9 @@ def best_values(values: Array, sign: int) -> Array:
     return np.where(np.isfinite(best), sign * best, np.nan)
 
 
-def past_scores(config: StudyConfig, snapshot: Snapshot, steps: Collection[int]) -> Iterator[ScoreAfter]:
+def past_scores(
+    config: StudyConfig, snapshot: Snapshot, steps: Collection[int]
+) -> Iterator[ScoreAfter]:
     """Yield the expected score after given numbers of measurements.
 
     Args:

@@ -74,31 +74,40 @@ class WorkerPool:
     """The workers of an executor of any kind.
 
     Args:
-        executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done` and `cancel`; a
-            `multiprocessing.Pool` or `joblib.Parallel`; None measures in the calling thread.
-        workers: Number of measurements at once; default: the number of workers that the executor reports.
+        executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done`
+            and `cancel`; a `multiprocessing.Pool` or `joblib.Parallel`; None measures in the
+            calling thread.
+        workers: Number of measurements at once; default: the number of workers that the executor
+            reports.
 
     Raises:
-        InvalidArgumentError: If the executor has no `submit`, does not report its number of workers and none is given,
-            or workers are given without an executor.
+        InvalidArgumentError: If the executor has no `submit`, does not report its number of workers
+            and none is given, or workers are given without an executor.
     """
 
     def __init__(self, executor: Any, workers: int | None) -> None:
         executor, own = as_executor(executor)
         if executor is not None and not hasattr(executor, "submit"):
             raise InvalidArgumentError(
-                "executor must have a method submit, or be a multiprocessing.Pool or a joblib.Parallel, got "
+                "executor must have a method submit, or be a multiprocessing.Pool or a "
+                "joblib.Parallel, got "
                 f"{executor!r}; give one such as ThreadPoolExecutor(4)"
             )
         if workers is not None:
             check_integer(workers, "workers", minimum=1)
             if executor is None:
-                raise InvalidArgumentError(f"workers={workers} needs an executor, got none; give executor=...")
+                raise InvalidArgumentError(
+                    f"workers={workers} needs an executor, got none; give executor=..."
+                )
         self._executor: Any = InlineExecutor() if executor is None else executor
         self._workers = workers
-        self._own: Executor | None = own  # a pool made here, for a `joblib.Parallel` or to replace a broken one
+        self._own: Executor | None = (
+            own  # a pool made here, for a `joblib.Parallel` or to replace a broken one
+        )
         self._done: SimpleQueue[Any] = SimpleQueue()
-        _ = self.workers  # an executor that does not report its workers is refused before the run begins
+        _ = (
+            self.workers
+        )  # an executor that does not report its workers is refused before the run begins
 
     @property
     def workers(self) -> int:
@@ -113,7 +122,8 @@ class WorkerPool:
             if isinstance(count, int) and count > 0:
                 return count
         raise InvalidArgumentError(
-            f"the executor {self._executor!r} does not report its number of workers; give it, for example workers=8"
+            f"the executor {self._executor!r} does not report its number of workers; give it, for "
+            "example workers=8"
         )
 
     def submit(self, f: Callable[..., Any], *arguments: Any) -> Any:
@@ -123,14 +133,17 @@ class WorkerPool:
             ExecutorError: If the executor accepts no more work.
             BrokenExecutor: If it broke since the last call.
         """
-        # Dask returns the same future for two calls with equal arguments, but a measurement may be repeated.
+        # Dask returns the same future for two calls with equal arguments, but a measurement may be
+        # repeated.
         options = {"pure": False} if hasattr(self._executor, "nthreads") else {}
         try:
             future = self._executor.submit(f, *arguments, **options)
         except BrokenExecutor:
             raise
         except RuntimeError as error:
-            raise ExecutorError(f"the executor takes no more work ({error}); give one that is open") from error
+            raise ExecutorError(
+                f"the executor takes no more work ({error}); give one that is open"
+            ) from error
         future.add_done_callback(self._done.put)
         return future
 
@@ -155,11 +168,14 @@ class WorkerPool:
             options = ("max_workers", "mp_context", "initializer", "initargs")
             self._own = ProcessPoolExecutor(**{name: getattr(old, f"_{name}") for name in options})
             self._executor = self._own
-        elif hasattr(module, "get_reusable_executor"):  # loky's executor is shared, so that it is not closed here
+        elif hasattr(
+            module, "get_reusable_executor"
+        ):  # loky's executor is shared, so that it is not closed here
             self._executor = module.get_reusable_executor(max_workers=old._max_workers)
         else:
             raise ExecutorError(
-                f"the executor {old!r} broke ({error}); earlier measurements are kept: run again with a new one"
+                f"the executor {old!r} broke ({error}); earlier measurements are kept: run again "
+                "with a new one"
             ) from error
 
     def close(self) -> None:

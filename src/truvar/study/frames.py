@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from truvar.domain.domain import Domain
 from truvar.exceptions import RepeatedMeasurementWarning
-from truvar.study.measurements_io import MeasurementInput, MeasurementReader, known_points, skip_repeated
+from truvar.study.measurements_io import (
+    MeasurementInput,
+    MeasurementReader,
+    known_points,
+    skip_repeated,
+)
 from truvar.study.suggestion import Suggestion
 from truvar.tabular.labels import RowLabels
 from truvar.tabular.tables import as_table
@@ -22,12 +27,15 @@ if TYPE_CHECKING:
 def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.DataFrame:
     """Return suggestions as a table: id, coordinates, level, task and who if there are some, cost.
 
-    The index has the labels of the rows, if the user's own table has some. Where a coordinate has one of the other
-    names, the latter gets an underscore.
+    The index has the labels of the rows, if the user's own table has some. Where a coordinate has
+    one of the other names, the latter gets an underscore.
     """
     import pandas as pd
 
-    names = {name: f"{name}_" if name in domain.columns else name for name in ("id", "level", "task", "who", "cost")}
+    names = {
+        name: f"{name}_" if name in domain.columns else name
+        for name in ("id", "level", "task", "who", "cost")
+    }
     rows = []
     for suggestion in suggestions:
         row: dict[str, Any] = {names["id"]: suggestion.id, **suggestion.point}
@@ -38,7 +46,9 @@ def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.Da
         rows.append({**row, names["cost"]: suggestion.cost})
     frame = pd.DataFrame(rows)
     if domain.labels is not None:
-        frame.index = RowLabels.of(domain.labels.index.take([each.index or 0 for each in suggestions])).index
+        frame.index = RowLabels.of(
+            domain.labels.index.take([each.index or 0 for each in suggestions])
+        ).index
     return frame
 
 
@@ -55,7 +65,9 @@ def read_frame(table: Any, study: BaseStudy, value: str | None) -> list[Measurem
     if _is_labelled(frame, header, study):
         frame = frame.assign(label=frame.index)
         header.append("label")
-    reader = MeasurementReader(study.domain, known_points(study), header, value, has_vehicles=bool(study.vehicles))
+    reader = MeasurementReader(
+        study.domain, known_points(study), header, value, has_vehicles=bool(study.vehicles)
+    )
     measurements = []
     for position, row in enumerate(frame.itertuples(index=False, name=None)):
         measurement = reader.read([_cell(cell) for cell in row], f"row {position}")
@@ -67,8 +79,17 @@ def read_frame(table: Any, study: BaseStudy, value: str | None) -> list[Measurem
 def _is_labelled(frame: Any, header: list[str], study: BaseStudy) -> bool:
     """Return whether only the index of a table can say where was measured. Numbers from 0 on are no labels."""
     domain = study.domain
-    named = {"id", "label", *domain.columns, *(() if domain.labels is None else domain.labels.names)}
-    return domain.labels is not None and named.isdisjoint(header) and not RowLabels.of(frame.index).are_positions
+    named = {
+        "id",
+        "label",
+        *domain.columns,
+        *(() if domain.labels is None else domain.labels.names),
+    }
+    return (
+        domain.labels is not None
+        and named.isdisjoint(header)
+        and not RowLabels.of(frame.index).are_positions
+    )
 
 
 def new_measurements(
@@ -79,7 +100,8 @@ def new_measurements(
     if repeated:
         rows = ", ".join(each.source.removeprefix("row ") for each in repeated)
         warnings.warn(
-            f"{len(repeated)} of {len(measurements)} rows were told before and are left out (rows {rows}); if they are "
+            f"{len(repeated)} of {len(measurements)} rows were told before and are left out (rows "
+            f"{rows}); if they are "
             "second measurements with the same values, give again=True",
             RepeatedMeasurementWarning,
             stacklevel=stacklevel,

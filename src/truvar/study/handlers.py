@@ -1,8 +1,9 @@
 """Handlers of the commands: functions of the state of a study that write its events.
 
-A handler decides and writes; every event takes effect as it is written, and a handler may be called again if others
-wrote in the meantime (`session.StudySession.change`). A new command is a class of `commands`, a handler here with a
-line of `HANDLERS`, and a method of `command_methods.CommandMethods`.
+A handler decides and writes; every event takes effect as it is written, and a handler may be called
+again if others wrote in the meantime (`session.StudySession.change`). A new command is a class of
+`commands`, a handler here with a line of `HANDLERS`, and a method of
+`command_methods.CommandMethods`.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def handle(state: StudyState, command: Command, write: EventWriter) -> Receipt:
     return HANDLERS[type(command)](state, command, write)
 
 
-# -- asking ------------------------------------------------------------------------------------------------------------
+# -- asking
+# --------------------------------------------------------------------------------------------------
 
 
 def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
@@ -83,7 +85,9 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     end: Finished | None = None
     for id_ in state.expired_leases(now()):
         write("expired", id=id_)
-    until = None if command.lease is None else (now() + timedelta(seconds=command.lease)).isoformat()
+    until = (
+        None if command.lease is None else (now() + timedelta(seconds=command.lease)).isoformat()
+    )
     details = {} if command.context is None else {"context": dict(command.context)}
     while len(batch) < command.n and end is None:
         try:
@@ -104,7 +108,9 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     return Receipt(ids, state.version, suggestions=tuple(batch), end=end)
 
 
-def _choose_action(state: StudyState, vehicle: str | None, budget: float | None, given: ContextSlice | None) -> Action:
+def _choose_action(
+    state: StudyState, vehicle: str | None, budget: float | None, given: ContextSlice | None
+) -> Action:
     learner = state.learner
     reason = state.conclusions.finished or state.conclusions.exhausted
     if reason is not None:
@@ -114,21 +120,36 @@ def _choose_action(state: StudyState, vehicle: str | None, budget: float | None,
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
-    if choice is None and not affordable.all():  # with a larger budget there may be something to gain
+    if (
+        choice is None and not affordable.all()
+    ):  # with a larger budget there may be something to gain
         raise BudgetSpent(_nothing_affordable(origin, vehicle, useful=bool(affordable.any())))
     excluded = learner.excluded
     if choice is None and given is not None and excluded is not None and excluded[given.rows].all():
-        raise Finished("every place of this context is excluded or failed; allow some of them to continue")
+        raise Finished(
+            "every place of this context is excluded or failed; allow some of them to continue"
+        )
     if choice is None and given is not None:
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")
     site = None if table.sites is None else int(table.sites[choice.row])
     level = None if learner.actions.noise_levels is None else choice.level
-    return action_at(state, table, choice.row, choice.level, site=site, level=level, gain=choice.gain, who=vehicle)
+    return action_at(
+        state,
+        table,
+        choice.row,
+        choice.level,
+        site=site,
+        level=level,
+        gain=choice.gain,
+        who=vehicle,
+    )
 
 
-def choose(state: StudyState, origin: Departure, given: ContextSlice | None) -> tuple[Candidates, loop.Choice | None]:
+def choose(
+    state: StudyState, origin: Departure, given: ContextSlice | None
+) -> tuple[Candidates, loop.Choice | None]:
     """Return the table of candidates and the policy's choice from it; None if nothing is to be gained.
 
     Args:
@@ -149,7 +170,9 @@ def choose(state: StudyState, origin: Departure, given: ContextSlice | None) -> 
     first = table.take(np.array([start]))
     gains = policy.score(policy_context(learner, 0), first)[0]
     scores = gains / first.cost[0] if policy.per_cost else gains
-    level = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))  # the policy chooses the noise level
+    level = int(
+        np.argmax(np.where(np.isfinite(scores), scores, -np.inf))
+    )  # the policy chooses the noise level
     return table, loop.Choice(start, level, float(gains[level]))
 
 
@@ -161,7 +184,8 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
     return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- telling
+# --------------------------------------------------------------------------------------------------
 
 
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
@@ -172,7 +196,13 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
         return Receipt((repeated,), state.version)
     vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
     action = resolve_action(
-        state, command.what, command.level, command.task, who=vehicle, include_observed=True, include_expired=True
+        state,
+        command.what,
+        command.level,
+        command.task,
+        who=vehicle,
+        include_observed=True,
+        include_expired=True,
     )
     check_vehicle_of(action, command.who)
     observation = None if action.id in state.pending else state.observation(action.id)
@@ -193,7 +223,9 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     return Receipt((action.id,), state.version, warnings)
 
 
-def _check_repeated(state: StudyState, observation: tuple[Action, float], value: float, command: Tell) -> None:
+def _check_repeated(
+    state: StudyState, observation: tuple[Action, float], value: float, command: Tell
+) -> None:
     """Refuse a measurement that differs from the one recorded under the same id."""
     action, known = observation
     again = with_actual(action, command.noise, command.cost)
@@ -201,10 +233,13 @@ def _check_repeated(state: StudyState, observation: tuple[Action, float], value:
         return
     id_ = action.id
     correct = for_interface(
-        f"correct({id_}, {value:.10g})", cli=f"truvar correct {id_} {value:.10g}", http=f"id {id_}, y {value:.10g}"
+        f"correct({id_}, {value:.10g})",
+        cli=f"truvar correct {id_} {value:.10g}",
+        http=f"id {id_}, y {value:.10g}",
     )
     raise ConflictingMeasurementError(
-        f"suggestion {id_} already has the value {known:.10g}, got {value:.10g}; if the first was wrong, correct "
+        f"suggestion {id_} already has the value {known:.10g}, got {value:.10g}; if the first was "
+        "wrong, correct "
         f"it: {correct}; a second measurement of that point is told by its coordinates: "
         f"{format_point(suggestion_of(state, action).point)}"
     )
@@ -216,12 +251,19 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
     known = state.ids_with_keys(keys)
     if known:
         return Receipt(tuple(known), state.version)
-    measured = None if isinstance(command.what, Mapping) else state.observation(_id_of(command.what))
+    measured = (
+        None if isinstance(command.what, Mapping) else state.observation(_id_of(command.what))
+    )
     ids: list[int] = []
     warnings: Mapping[int, str] = {}
     if measured is None:
         first = Tell(
-            command.what, command.values[0], level=command.level, task=command.task, key=keys[0], who=command.who
+            command.what,
+            command.values[0],
+            level=command.level,
+            task=command.task,
+            key=keys[0],
+            who=command.who,
         )
         told = handle_tell(state, first, write)
         ids.extend(told.ids)
@@ -256,7 +298,12 @@ def handle_withdraw(state: StudyState, command: Withdraw, write: EventWriter) ->
     write("withdrawn", None, **details)
     if was_pending and not command.again:
         place = place_of(action, state.config.domain)
-        write("excluded", of=action.id, reason=str(command.reason or "withdrawn"), **place.to_details())
+        write(
+            "excluded",
+            of=action.id,
+            reason=str(command.reason or "withdrawn"),
+            **place.to_details(),
+        )
     return Receipt((action.id,), state.version)
 
 
@@ -266,7 +313,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     recorded = recorded_failure(state, what, _text(command.reason), command.cost)
     if recorded is not None:
         return Receipt((recorded,), state.version)
-    level = 0 if isinstance(what, Mapping) and state.learner.actions.noise_levels is not None else None
+    level = (
+        0 if isinstance(what, Mapping) and state.learner.actions.noise_levels is not None else None
+    )
     vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
     action = resolve_action(state, what, level, who=vehicle, include_expired=True)
     check_vehicle_of(action, command.who)
@@ -274,7 +323,8 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     return Receipt((action.id,), state.version)
 
 
-# -- places, notes, models ---------------------------------------------------------------------------------------------
+# -- places, notes, models
+# ---------------------------------------------------------------------------------------------
 
 
 def handle_exclude(state: StudyState, command: Exclude, write: EventWriter) -> Receipt:

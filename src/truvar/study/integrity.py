@@ -44,10 +44,12 @@ def check_store(url: str, repaired: str | None = None) -> list[StudyCheck]:
 
     Args:
         url: URL of the store. It is not changed.
-        repaired: URL of a new store, for the longest undamaged beginning of each study; None: check only.
+        repaired: URL of a new store, for the longest undamaged beginning of each study; None: check
+            only.
 
     Returns:
-        One check per study, sorted by name; then one without a name for each damage of the store itself.
+        One check per study, sorted by name; then one without a name for each damage of the store
+        itself.
 
     Raises:
         StorageError: If the database itself is damaged so that its list of studies cannot be read.
@@ -60,7 +62,11 @@ def check_store(url: str, repaired: str | None = None) -> list[StudyCheck]:
     for token in list_tokens(storage):
         if token.is_damaged:
             remedy = "it is refused: revoke it and make another"
-            checks.append(StudyCheck("", 0, 0, f"the token {token.name!r} does not match its checksum; {remedy}"))
+            checks.append(
+                StudyCheck(
+                    "", 0, 0, f"the token {token.name!r} does not match its checksum; {remedy}"
+                )
+            )
     problem = storage.find_damage()
     if problem is not None:
         checks.append(StudyCheck("", 0, 0, f"the database is damaged: {problem}"))

@@ -13,9 +13,14 @@ from truvar.messages import unknown_name
 from truvar.validation import check_integer, check_nonnegative, check_positive
 
 LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
-RUN_OPTIONS = ("retries", "max_failures")  # of a run; they end none by themselves, but a study keeps them too
+RUN_OPTIONS = (
+    "retries",
+    "max_failures",
+)  # of a run; they end none by themselves, but a study keeps them too
 DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
-DEFAULT_RELATIVE_REGRET = 0.01  # share of the range of the posterior mean where a run for an optimum ends
+DEFAULT_RELATIVE_REGRET = (
+    0.01  # share of the range of the posterior mean where a run for an optimum ends
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class RunLimits:
         epsilon: Largest possible error of the answer.
         f1: Level set: F1 score that is exceeded with 97.5 % probability, given the model.
         regret: Optimum: regret that is not exceeded with 97.5 % probability, given the model.
-        improvement_per_cost: Optimum: expected improvement per unit cost that a measurement must promise.
+        improvement_per_cost: Optimum: expected improvement per unit cost that a measurement must
+            promise.
         relative_regret: Optimum: `regret` as a share of the range of the posterior mean.
         is_default: Whether these are the limits of a run that was given none.
 
@@ -98,8 +104,8 @@ class RunLimits:
         """Check that the limits suit a goal.
 
         Raises:
-            UnsupportedGoalError: If F1 is to end a search for an optimum, or regret or improvement that for a level
-                set.
+            UnsupportedGoalError: If F1 is to end a search for an optimum, or regret or improvement
+                that for a level set.
         """
         _check_suits(vars(self), goal)
 
@@ -142,8 +148,11 @@ def _check_suits(limits: Mapping[str, float | None], goal: Goal) -> None:
     """Check that limits which are statements about the answer suit the goal."""
     if limits.get("f1") is not None and not goal.level_set:
         raise UnsupportedGoalError(
-            f"the limit f1 needs a level set, got the goal {goal}; for an optimum give regret or improvement_per_cost"
+            f"the limit f1 needs a level set, got the goal {goal}; for an optimum give regret or "
+            "improvement_per_cost"
         )
     for name in ("regret", "improvement_per_cost"):
         if limits.get(name) is not None and goal.level_set:
-            raise UnsupportedGoalError(f"the limit {name} needs an optimum, got the goal {goal}; give f1")
+            raise UnsupportedGoalError(
+                f"the limit {name} needs an optimum, got the goal {goal}; give f1"
+            )

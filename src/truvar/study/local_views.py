@@ -54,7 +54,8 @@ class LocalViews:
     def gains(self) -> Array:
         """Return the policy's score of every candidate before division by the cost.
 
-        The order is that of the table's flat rows: the noise levels of the first row, then those of the second, ...
+        The order is that of the table's flat rows: the noise levels of the first row, then those of
+        the second, ...
         """
         table = in_model_units(self._learner.surrogate, self.candidates())
         return self._state.config.policy.score(self.policy_context(), table).ravel()
@@ -93,22 +94,31 @@ class LocalViews:
             what: A pending suggestion or its id.
             rng: Source of randomness.
         """
-        mean, variance = self._learner.surrogate.predict_measurement(resolve_action(self._state, what))
+        mean, variance = self._learner.surrogate.predict_measurement(
+            resolve_action(self._state, what)
+        )
         return float(rng.normal(mean, np.sqrt(variance)))
 
     def theory_setting(self) -> TheorySetting:
         """Return what the functions of `truvar.theory` take: prior, noise and cost of every measurement, epochs.
 
         Raises:
-            InvalidModelError: If part of the model is learned, as the theory is about a known model.
+            InvalidModelError: If part of the model is learned, as the theory is about a known
+                model.
         """
         from truvar.theory import TheorySetting
 
         if self._learner.surrogate.is_learned:
-            remedy = for_interface("kernel, mean and noise", problem="[model] lengthscales and mean, and [noise]")
-            raise InvalidModelError(f"bounds need a known model, but part of this one is learned; give {remedy}")
+            remedy = for_interface(
+                "kernel, mean and noise", problem="[model] lengthscales and mean, and [noise]"
+            )
+            raise InvalidModelError(
+                f"bounds need a known model, but part of this one is learned; give {remedy}"
+            )
         return TheorySetting.of(
-            self._learner.posterior, self._learner.actions.candidates(None), self._state.config.policy.confidence
+            self._learner.posterior,
+            self._learner.actions.candidates(None),
+            self._state.config.policy.confidence,
         )
 
     scene = deprecated_alias("policy_context", removed_in="0.4.0")

@@ -1,8 +1,8 @@
 """One-step lookahead: the expected effect of a measurement before it is made.
 
-The value is unknown, but the variance that remains afterwards is not, as it does not depend on values, and the model
-says how likely each value is. The expected number of points that the measurement decides follows by the goal's own
-classification.
+The value is unknown, but the variance that remains afterwards is not, as it does not depend on
+values, and the model says how likely each value is. The expected number of points that the
+measurement decides follows by the goal's own classification.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.models.posterior import EXACT
 
-# Quantiles of the standard normal distribution at 0.5/16, 1.5/16, ..., 15.5/16: equally likely values of the
-# measurement, over which the outcome is averaged. They are literals because importing scipy.special takes longer than
-# choosing a suggestion.
+# Quantiles of the standard normal distribution at 0.5/16, 1.5/16, ..., 15.5/16: equally likely
+# values of the measurement, over which the outcome is averaged. They are literals because importing
+# scipy.special takes longer than choosing a suggestion.
 UPPER_QUANTILES = (
     0.0784124127331122, 0.23720210932878769, 0.40225006532172536, 0.579132162255556,
     0.7764217611479277, 1.009990169249582, 1.318010897303537, 1.8627318674216515,
@@ -33,7 +33,8 @@ class Lookahead:
 
     Attributes:
         undecided: Number of undecided points now (M).
-        expected_decided: Expected number of them that the measurement decides, with the present beta.
+        expected_decided: Expected number of them that the measurement decides, with the present
+            beta.
         variance_reduction: Share of their total variance that it removes, whatever its value.
     """
 
@@ -60,7 +61,9 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     if predictive_variance <= EXACT * posterior.scale**2 or n_undecided == 0:
         return Lookahead(n_undecided, 0.0, 0.0)
     mean, before = learner.surrogate.moments
-    shift = covariance[:n] / np.sqrt(predictive_variance)  # of the mean, if the value is one standard deviation high
+    shift = covariance[:n] / np.sqrt(
+        predictive_variance
+    )  # of the mean, if the value is one standard deviation high
     after = np.maximum(before - shift**2, 0.0)
     left = 0
     for z in QUANTILES:

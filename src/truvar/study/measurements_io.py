@@ -20,7 +20,14 @@ from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
 from truvar.tabular.csv_cells import unquote_cell
-from truvar.tabular.delimited import DelimitedText, NumberFormat, find_column, from_rows, is_missing, read_cells
+from truvar.tabular.delimited import (
+    DelimitedText,
+    NumberFormat,
+    find_column,
+    from_rows,
+    is_missing,
+    read_cells,
+)
 from truvar.tabular.labels import label_key
 from truvar.tabular.tables import excel_rows
 from truvar.validation import check_finite
@@ -30,7 +37,12 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
-IGNORED_COLUMNS = ("index", "label", "spent", "repeats")  # columns of `Study.measurements` that a study computes itself
+IGNORED_COLUMNS = (
+    "index",
+    "label",
+    "spent",
+    "repeats",
+)  # columns of `Study.measurements` that a study computes itself
 SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
 TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
 
@@ -77,9 +89,9 @@ def parse_words(
     """Parse measurements from words of the command line.
 
     Args:
-        words: `3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point, `Mole 7.2` that of the row of
-            a table with this label, which is `label=12 7.2` for a label that is a whole number. Several may follow each
-            other.
+        words: `3 7.2` is the value 7.2 of suggestion 3, `x=300 y=-8 7.2` that of a point, `Mole
+            7.2` that of the row of a table with this label, which is `label=12 7.2` for a label
+            that is a whole number. Several may follow each other.
         domain: The domain of the study.
         corrects: Whether the values take the place of others, so that none of them can fail.
         **options: Further arguments of `Study.tell` for all of them; None is left out.
@@ -99,23 +111,33 @@ def parse_words(
             what_word = shlex.quote(word)
         elif equals_sign:
             if what is not None or name in point:
-                raise InvalidMeasurementError(f"expected a value before {word!r}; see truvar tell --help")
+                raise InvalidMeasurementError(
+                    f"expected a value before {word!r}; see truvar tell --help"
+                )
             if name not in domain.columns:
                 raise InvalidMeasurementError(unknown_name("coordinate", name, domain.columns))
             point[name] = _parse_value(domain, name, text)
         elif what is not None:
-            measurements.append(MeasurementInput(what, _parse_measured(word, what_word, corrects=corrects), given))
+            measurements.append(
+                MeasurementInput(what, _parse_measured(word, what_word, corrects=corrects), given)
+            )
             what = None
         else:
             shown = _point_as_shown(domain, point)
             target = format_point(shown, style="cli", digits=SHOWN_DIGITS)
-            measurements.append(MeasurementInput(shown, _parse_measured(word, target, corrects=corrects), given))
+            measurements.append(
+                MeasurementInput(shown, _parse_measured(word, target, corrects=corrects), given)
+            )
             point = {}
     if what is not None:
         whose = f"suggestion {what}" if isinstance(what, int) else what_word
-        raise InvalidMeasurementError(f"the value of {whose} is missing; give it after the id or label")
+        raise InvalidMeasurementError(
+            f"the value of {whose} is missing; give it after the id or label"
+        )
     if point:
-        raise InvalidMeasurementError("the value of the last point is missing; give it after the coordinates")
+        raise InvalidMeasurementError(
+            "the value of the last point is missing; give it after the coordinates"
+        )
     if not measurements:
         example = " ".join(f"{name}=..." for name in domain.columns)
         raise InvalidMeasurementError(
@@ -132,7 +154,9 @@ def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
     if equals_sign and name in label_columns(domain):
         return labelled_point(domain, text)
     if equals_sign:
-        raise InvalidMeasurementError(unknown_name("coordinate", name, [*domain.columns, *label_columns(domain)]))
+        raise InvalidMeasurementError(
+            unknown_name("coordinate", name, [*domain.columns, *label_columns(domain)])
+        )
     if domain.has_row_names and can_be_given(domain):
         return labelled_point(domain, word)
     return _parse_integer(word)
@@ -151,16 +175,19 @@ def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
     remedy = f"or say that the measurement failed: truvar fail {target} --reason TEXT"
     if corrects:
         remedy = f"or withdraw the measurement: truvar withdraw {target}"
-    raise InvalidMeasurementError(f"the measured value must be a finite number, got {word!r}; give one, {remedy}")
+    raise InvalidMeasurementError(
+        f"the measured value must be a finite number, got {word!r}; give one, {remedy}"
+    )
 
 
 def parse_csv(text: str, study: Study, value: str | None = None) -> list[MeasurementInput]:
     """Parse measurements from the text of a CSV file, whatever its delimiter and decimal sign.
 
-    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and who; a name may have a
-    unit behind it, such as "depth (m)". Where a line has both an id and coordinates, the id counts if the study knows
-    it at that very point, and the point otherwise: a file that truvar has written tells nothing twice to the study it
-    came from, and everything to another one. Lines without a value are left out.
+    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and
+    who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id and
+    coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
+    file that truvar has written tells nothing twice to the study it came from, and everything to
+    another one. Lines without a value are left out.
 
     Args:
         text: The text.
@@ -178,7 +205,9 @@ def parse_csv(text: str, study: Study, value: str | None = None) -> list[Measure
         raise InvalidMeasurementError(f"{error} (nothing of the file was told)") from None
 
 
-def parse_workbook(path: str | Path, study: Study, value: str | None = None) -> list[MeasurementInput]:
+def parse_workbook(
+    path: str | Path, study: Study, value: str | None = None
+) -> list[MeasurementInput]:
     """Parse measurements from the first sheet of an Excel workbook, as `parse_csv`.
 
     Raises:
@@ -196,7 +225,12 @@ def parse_workbook(path: str | Path, study: Study, value: str | None = None) -> 
 
 def _parse(content: DelimitedText, study: Study, value: str | None) -> list[MeasurementInput]:
     reader = MeasurementReader(
-        study.domain, known_points(study), content.header, value, content.numbers, has_vehicles=bool(study.vehicles)
+        study.domain,
+        known_points(study),
+        content.header,
+        value,
+        content.numbers,
+        has_vehicles=bool(study.vehicles),
     )
     measurements = []
     for line, row in content.rows:
@@ -212,9 +246,9 @@ def skip_repeated(
 ) -> tuple[list[MeasurementInput], list[MeasurementInput]]:
     """Split measurements into those to tell and those that were told before from a table.
 
-    A row is told before if the study has a measurement with its key, which is made of everything in the row and of how
-    many equal rows precede it in the table; or one with its id, value and cost. Its noise may differ, as an exported
-    file has the noise that was learned by then.
+    A row is told before if the study has a measurement with its key, which is made of everything in
+    the row and of how many equal rows precede it in the table; or one with its id, value and cost.
+    Its noise may differ, as an exported file has the noise that was learned by then.
     """
     records = study.measurement_records()
     told = {record.key for record in records if record.key is not None}
@@ -225,7 +259,10 @@ def skip_repeated(
         record = by_id.get(measurement.what) if isinstance(measurement.what, int) else None
         is_told = measurement.options.get("key") in told
         if record is not None:
-            is_told = record.value == measurement.value and measurement.options.get("cost") in (None, record.cost)
+            is_told = record.value == measurement.value and measurement.options.get("cost") in (
+                None,
+                record.cost,
+            )
         (repeated if is_told else new).append(measurement)
     return new, repeated
 
@@ -292,7 +329,9 @@ class MeasurementReader:
     def _label_column(self) -> str | None:
         """Return the column whose labels say where was measured; None if there is none, or others say it."""
         labels = self._domain.labels
-        is_said = self._columns["id"] in self._header or set(self._domain.columns) <= set(self._header)
+        is_said = self._columns["id"] in self._header or set(self._domain.columns) <= set(
+            self._header
+        )
         if is_said or labels is None or labels.levels:
             return None
         names = [self._columns["label"], *[name for name in labels.names if isinstance(name, str)]]
@@ -304,20 +343,26 @@ class MeasurementReader:
         known = [*coordinates, *self._columns.values()]
         if self._label is not None:
             known.append(self._label)
-        others = () if self._domain.frame is None else self._domain.frame.columns  # of the user's table
+        others = (
+            () if self._domain.frame is None else self._domain.frame.columns
+        )  # of the user's table
         for name in header:
             if name not in known and name not in others:
                 raise InvalidMeasurementError(f"line 1: {unknown_name('column', name, known)}")
             if header.count(name) > 1:
-                raise InvalidMeasurementError(f"line 1: column {name!r} is duplicated; remove one of the two")
+                raise InvalidMeasurementError(
+                    f"line 1: column {name!r} is duplicated; remove one of the two"
+                )
         if self._columns["value"] not in header:
             raise InvalidMeasurementError(
-                f"line 1: column {self._columns['value']!r} is missing, got {', '.join(header)}; add it"
+                f"line 1: column {self._columns['value']!r} is missing, got {', '.join(header)}; "
+                "add it"
             )
         missing = [name for name in coordinates if name not in header]
         if self._columns["id"] not in header and self._label is None and missing:
             raise InvalidMeasurementError(
-                f"line 1: expected a column {self._columns['id']!r} or all coordinates, but {', '.join(missing)} is "
+                f"line 1: expected a column {self._columns['id']!r} or all coordinates, but "
+                f"{', '.join(missing)} is "
                 "missing; add it"
             )
 
@@ -333,7 +378,9 @@ class MeasurementReader:
         """
         try:
             if len(row) != len(self._header):
-                raise InvalidMeasurementError(f"expected {len(self._header)} values, got {len(row)}; fix the line")
+                raise InvalidMeasurementError(
+                    f"expected {len(self._header)} values, got {len(row)}; fix the line"
+                )
             return self._read(dict(zip(self._header, row, strict=True)), source)
         except TruvarError as error:
             raise _located(error, source) from None
@@ -352,9 +399,13 @@ class MeasurementReader:
             options.pop("who", None)
             return MeasurementInput(id_, value, options, source)
         if point is None:
-            raise InvalidMeasurementError("neither an id nor all coordinates are given; give one of them")
+            raise InvalidMeasurementError(
+                "neither an id nor all coordinates are given; give one of them"
+            )
         shown = _point_as_shown(self._domain, point)
-        return MeasurementInput(shown, value, {**options, "key": self._key(shown, value, options)}, source)
+        return MeasurementInput(
+            shown, value, {**options, "key": self._key(shown, value, options)}, source
+        )
 
     def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
         """Return a key by which the same row of the same table is recognised; equal rows are numbered."""
@@ -407,7 +458,9 @@ class MeasurementReader:
         try:
             return check_finite(self._numbers.parse(cell) if isinstance(cell, str) else cell, name)
         except (ValueError, InvalidArgumentError):
-            raise InvalidMeasurementError(f"{name} must be a finite number, got {cell!r}; correct it") from None
+            raise InvalidMeasurementError(
+                f"{name} must be a finite number, got {cell!r}; correct it"
+            ) from None
 
 
 def _located(error: TruvarError, source: str) -> TruvarError:
@@ -434,7 +487,9 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
     except TruvarError:
         return point  # it is refused with a message where it is told
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
-    half_unit = 0.5000001 * 10.0 ** (exponent - (SHOWN_DIGITS - 1))  # of the last digit, with room for rounding
+    half_unit = 0.5000001 * 10.0 ** (
+        exponent - (SHOWN_DIGITS - 1)
+    )  # of the last digit, with room for rounding
     numbers = domain.numbers(domain.points)
     written = np.abs(shown_numbers(domain) - x) <= TABLE_TOLERANCE * half_unit
     matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
@@ -463,7 +518,9 @@ def _parse_value(domain: Domain, name: str, text: str) -> Any:
     try:
         return domain.parse(name, text)
     except InvalidArgumentError:
-        raise InvalidMeasurementError(f"{name} must be a finite number, got {text!r}; correct it") from None
+        raise InvalidMeasurementError(
+            f"{name} must be a finite number, got {text!r}; correct it"
+        ) from None
 
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")
@@ -476,7 +533,8 @@ def parse_number(text: str, name: str) -> float:
     if THOUSANDS.fullmatch(plain):
         point = plain.replace(",", ".")
         raise InvalidMeasurementError(
-            f"{name} is ambiguous, got {text!r}: the comma may separate thousands; write {point} or "
+            f"{name} is ambiguous, got {text!r}: the comma may separate thousands; write {point} "
+            "or "
             f"{plain.replace(',', '')}"
         )
     if DECIMAL_COMMA.fullmatch(plain):
@@ -484,7 +542,9 @@ def parse_number(text: str, name: str) -> float:
     try:
         return check_finite(float(text), name)
     except (ValueError, InvalidArgumentError):
-        raise InvalidMeasurementError(f"{name} must be a finite number, got {text!r}; correct it") from None
+        raise InvalidMeasurementError(
+            f"{name} must be a finite number, got {text!r}; correct it"
+        ) from None
 
 
 def _as_integer(cell: Any) -> int:
@@ -496,5 +556,7 @@ def _as_integer(cell: Any) -> int:
 
 def _parse_integer(text: str) -> int:
     if not text.isdecimal():
-        raise InvalidMeasurementError(f"an id or level must be a whole number, got {text!r}; correct it")
+        raise InvalidMeasurementError(
+            f"an id or level must be a whole number, got {text!r}; correct it"
+        )
     return int(text)

@@ -35,7 +35,9 @@ def _message(record: MeasurementRecord) -> str:
         http="correct or withdraw it",
     )
     return (
-        f"measurement {id_} (value {record.value:.6g} at {format_coordinates(record.point)}) is so far from what the "
-        f"other values say that the model leaves it out as a gross error; if it is one, {remedy}; if not, measure "
+        f"measurement {id_} (value {record.value:.6g} at {format_coordinates(record.point)}) is so "
+        "far from what the "
+        f"other values say that the model leaves it out as a gross error; if it is one, {remedy}; "
+        "if not, measure "
         "there again: a second value like it is believed"
     )

@@ -1,7 +1,8 @@
 """Values that look like typing errors: many standard deviations, or orders of magnitude, from what is expected.
 
-Such a value is accepted, and named with a way to correct it. The same rule serves Python, the command line, the page
-and the API. Values that a program measured for `run` are not typed and not looked at.
+Such a value is accepted, and named with a way to correct it. The same rule serves Python, the
+command line, the page and the API. Values that a program measured for `run` are not typed and not
+looked at.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from truvar.models.transforms import SMALLEST_UNIT
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
 
-UNEXPECTED = 4.0  # standard deviations; if the model is right, one value in 16,000 lies further from its mean
-UNEXPECTED_LEARNED = 6.0  # the same for a learned model, whose standard deviations are uncertain themselves
+# standard deviations; if the model is right, one value in 16,000 lies further from its mean
+UNEXPECTED = 4.0
+UNEXPECTED_LEARNED = (
+    6.0  # the same for a learned model, whose standard deviations are uncertain themselves
+)
 MAGNITUDES = 2.0  # decades beyond all other values, before there is a model
 RANGES = 2.0  # ranges of the other values that a value must lie outside of them
 SMALL_VALUES_REMINDER = 10  # values after which it is said again that they are too small
@@ -39,7 +43,9 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
     values = [y for each, y in state.learner.observations if each.task == action.task]
     tasks = surrogate.tasks
     # If the covariance is learned, the mean that the user gave is that of the target alone.
-    is_mean_given = surrogate.mean is not None and (action.task == 0 or tasks is None or not tasks.learned)
+    is_mean_given = surrogate.mean is not None and (
+        action.task == 0 or tasks is None or not tasks.learned
+    )
     if surrogate.fitted and (is_mean_given or len(values) >= LEAST_FOR_MEAN):
         return _far_from_prediction(state, action, value, values)
     goal = state.config.goal
@@ -64,7 +70,8 @@ def indistinct(state: StudyState) -> tuple[str, str] | None:
         return None
     logarithm = for_interface('transform="log"', problem='transform = "log"')
     return (
-        f"All {len(values)} values are below {SMALLEST_UNIT:g} in size, which a learned model takes for equal, so that "
+        f"All {len(values)} values are below {SMALLEST_UNIT:g} in size, which a learned model "
+        "takes for equal, so that "
         "what it says means nothing",
         f"give the values in other units, or use {logarithm} if no value is 0",
     )
@@ -86,7 +93,9 @@ def too_small(state: StudyState) -> str | None:
     return f"{finding[0].lower()}{finding[1:]}; {advice}"
 
 
-def _far_from_prediction(state: StudyState, action: Action, value: float, values: list[float]) -> str | None:
+def _far_from_prediction(
+    state: StudyState, action: Action, value: float, values: list[float]
+) -> str | None:
     surrogate = state.learner.surrogate
     mean, variance = surrogate.predict_measurement(action)
     sd = float(np.sqrt(variance))
@@ -95,11 +104,14 @@ def _far_from_prediction(state: StudyState, action: Action, value: float, values
     if not distance > reach:
         return None
     if len(values) >= LEAST_FOR_MEAN or (values and surrogate.family is not None):
-        # A value not far outside the range of the others says more about the model than about the value.
+        # A value not far outside the range of the others says more about the model than about the
+        # value.
         spread = RANGES * (max(values) - min(values))
         if min(values) - spread <= value <= max(values) + spread:
             return None
-    return f"{value:.6g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
+    return (
+        f"{value:.6g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
+    )
 
 
 def _other_magnitude(value: float, others: Array) -> str | None:

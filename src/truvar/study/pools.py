@@ -6,7 +6,13 @@ They are recognised by what they have, so that nothing here imports the librarie
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, InvalidStateError, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    Executor,
+    Future,
+    InvalidStateError,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -18,7 +24,8 @@ def as_executor(given: Any) -> tuple[Any, Executor | None]:
     """Return an executor for what a user gave as one: a pool is adapted, everything else is returned as it is.
 
     Returns:
-        The executor, and the same again if it was made here, so that it is to be shut down; otherwise None.
+        The executor, and the same again if it was made here, so that it is to be shut down;
+        otherwise None.
 
     Raises:
         InvalidArgumentError: If it is a `joblib.Parallel` whose backend has no executor.
@@ -27,7 +34,10 @@ def as_executor(given: Any) -> tuple[Any, Executor | None]:
         return given, None
     if hasattr(given, "apply_async"):
         return PoolExecutor(given), None
-    if type(given).__name__ == "Parallel" and type(given).__module__.partition(".")[0] in ("joblib", "sklearn"):
+    if type(given).__name__ == "Parallel" and type(given).__module__.partition(".")[0] in (
+        "joblib",
+        "sklearn",
+    ):
         return _joblib_executor(given)
     return given, None
 
@@ -35,8 +45,8 @@ def as_executor(given: Any) -> tuple[Any, Executor | None]:
 class PoolExecutor(Executor):
     """A `multiprocessing.Pool` or `ThreadPool` as an executor. The pool stays open when a run has ended.
 
-    Such a pool does not notice when one of its processes dies, so that its measurement never ends; where that can
-    happen, use a `ProcessPoolExecutor`.
+    Such a pool does not notice when one of its processes dies, so that its measurement never ends;
+    where that can happen, use a `ProcessPoolExecutor`.
 
     Args:
         pool: Anything with `apply_async` that takes callbacks.
@@ -44,7 +54,9 @@ class PoolExecutor(Executor):
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
-        self._max_workers = getattr(pool, "_processes", None)  # of all pools of the standard library
+        self._max_workers = getattr(
+            pool, "_processes", None
+        )  # of all pools of the standard library
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Give a call to the pool and return its future.
@@ -65,7 +77,9 @@ class PoolExecutor(Executor):
         try:
             self._pool.apply_async(fn, args, kwargs, callback=succeed, error_callback=fail)
         except ValueError as error:  # "Pool not running"
-            raise ExecutorError(f"the pool takes no more work ({error}); give one that is open") from error
+            raise ExecutorError(
+                f"the pool takes no more work ({error}); give one that is open"
+            ) from error
         return future
 
 
@@ -77,12 +91,17 @@ def _joblib_executor(parallel: Any) -> tuple[Any, Executor | None]:
     if kind == "LokyBackend":
         return import_module("joblib.externals.loky").get_reusable_executor(max_workers=count), None
     if kind in ("MultiprocessingBackend", "ThreadingBackend", "SequentialBackend"):
-        own = ProcessPoolExecutor(count) if kind == "MultiprocessingBackend" else ThreadPoolExecutor(count)
+        own = (
+            ProcessPoolExecutor(count)
+            if kind == "MultiprocessingBackend"
+            else ThreadPoolExecutor(count)
+        )
         return own, own
     client = getattr(backend, "client", None)  # of the backend "dask"
     if hasattr(client, "submit"):
         return client, None
     raise InvalidArgumentError(
-        f"a joblib.Parallel must use loky, threading, multiprocessing or dask, got {kind}; give an executor of that "
+        f"a joblib.Parallel must use loky, threading, multiprocessing or dask, got {kind}; give an "
+        "executor of that "
         "library instead"
     )

@@ -32,7 +32,8 @@ class MeasurementRecord:
         spent: Cost of all measurements up to this one, those that failed included.
         value: The measured value.
         who: Vehicle or crew that measured; None if the study has none.
-        repeats: Id of the measurement that this one repeats at the same place; None if it was not told as a repeat.
+        repeats: Id of the measurement that this one repeats at the same place; None if it was not
+            told as a repeat.
         label: Label of the row in the user's own table; None if there is no table.
         key: The key that it was told with; None without one.
     """
@@ -140,8 +141,8 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
 
     Args:
         records: The measurements.
-        domain: The domain. Where one of its columns is also a name of the table, the latter gets an underscore. If its
-            rows are named, the names are a column `label`.
+        domain: The domain. Where one of its columns is also a name of the table, the latter gets an
+            underscore. If its rows are named, the names are a column `label`.
     """
     import pandas as pd
 
@@ -155,7 +156,9 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
     frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
     frame = frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
     if domain.has_row_names:
-        frame.insert(2, "label_" if "label" in columns else "label", [record.label for record in records])
+        frame.insert(
+            2, "label_" if "label" in columns else "label", [record.label for record in records]
+        )
     for name in ("who", "repeats"):
         own = [getattr(record, name) for record in records]
         if any(value is not None for value in own):  # only where there are vehicles or repeats

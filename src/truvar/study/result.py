@@ -87,35 +87,42 @@ class BestObserved:
 class Result:
     """The knowledge of a study at one moment. Arrays and masks have one entry per point of the domain.
 
-    `classify`, `probability`, `expected_f1` and `expected_regret` are statements given the model, with their
-    probabilities; `potential`, `above` and `below` are the paper's sets, which follow from `lower` and `upper`.
+    `classify`, `probability`, `expected_f1` and `expected_regret` are statements given the model,
+    with their probabilities; `potential`, `above` and `below` are the paper's sets, which follow
+    from `lower` and `upper`.
 
     Attributes:
         domain: The domain.
         goal: The goal.
         potential: Undecided points, the paper's M: not yet classified, or possibly the optimum.
         above: Points classified as above the threshold, the paper's H.
-        below: Points classified as below the threshold, the paper's L; for an optimum those ruled out.
+        below: Points classified as below the threshold, the paper's L; for an optimum those ruled
+            out.
         mean: Posterior mean.
         sd: Posterior standard deviation.
         lower: Lower confidence bounds.
         upper: Upper confidence bounds.
         best: The point to report.
-        best_observed: The best measurement, outliers and those at excluded places left out; None without one.
+        best_observed: The best measurement, outliers and those at excluded places left out; None
+            without one.
         epsilon: Largest error of the answer, if the bounds hold.
-        bounds_certificate: What follows from the confidence bounds; `certificate` has it after the joint statements.
-        model_check: Whether every measurement agrees with what the others predict; a failed check is repeated by the
-            certificate.
+        bounds_certificate: What follows from the confidence bounds; `certificate` has it after the
+            joint statements.
+        model_check: Whether every measurement agrees with what the others predict; a failed check
+            is repeated by the certificate.
         spent: Total cost of the measurements, those that failed included.
         steps: Number of measurements, those that failed not included.
-        reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it did not.
+        reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it
+            did not.
         measured: Rows of the points where the target was measured, in order.
         outliers: Ids of the measurements that the model leaves out as gross errors.
-        excluded: Points that are not measured: excluded by the user, or where a measurement failed. A level set states
-            their class like that of any other point; an optimum is looked for among the others.
+        excluded: Points that are not measured: excluded by the user, or where a measurement failed.
+            A level set states their class like that of any other point; an optimum is looked for
+            among the others.
         feasibility: Probability that a measurement succeeds, 0 where it is excluded.
         n_failed: Number of measurements that failed.
-        source: The joint statements, or the inputs to compute them from when they are first asked for.
+        source: The joint statements, or the inputs to compute them from when they are first asked
+            for.
     """
 
     domain: Domain
@@ -171,7 +178,11 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for `pickle` and `copy`, with the joint statements in place of the model they come from."""
-        computed = {"statements": self.statements, "probability": self.probability, "certificate": self.certificate}
+        computed = {
+            "statements": self.statements,
+            "probability": self.probability,
+            "certificate": self.certificate,
+        }
         return {**self.__dict__, **computed, "source": self.statements}
 
     @property
@@ -192,7 +203,9 @@ class Result:
     @cached_property
     def certificate(self) -> Certificate:
         """The statements with their probability and assumptions; its `str` is a sentence."""
-        return with_joint_statements(self.bounds_certificate, self.statements, self.domain, self.best.point)
+        return with_joint_statements(
+            self.bounds_certificate, self.statements, self.domain, self.best.point
+        )
 
     @cached_property
     def probability(self) -> Array:
@@ -210,8 +223,9 @@ class Result:
             confidence: Probability, given the model, that everything decided is right.
 
         Returns:
-            Level set: with that probability *all* points of `above` lie above the threshold and *all* points of `below`
-            do not. Optimum: with that probability it is one of the points of `undecided`.
+            Level set: with that probability *all* points of `above` lie above the threshold and
+            *all* points of `below` do not. Optimum: with that probability it is one of the points
+            of `undecided`.
 
         Raises:
             InvalidArgumentError: If the confidence is not between 0 and 1.
@@ -231,7 +245,8 @@ class Result:
         """
         if self.statements.expected_f1 is None:
             raise UnsupportedGoalError(
-                f"F1 needs a level set, got the goal {self.goal}; for an optimum use expected_regret"
+                f"F1 needs a level set, got the goal {self.goal}; for an optimum use "
+                "expected_regret"
             )
         return self.statements.expected_f1
 
@@ -244,7 +259,8 @@ class Result:
         """
         if self.statements.expected_misclassified is None:
             raise UnsupportedGoalError(
-                f"points are classified for a level set, got the goal {self.goal}; for an optimum use expected_regret"
+                f"points are classified for a level set, got the goal {self.goal}; for an optimum "
+                "use expected_regret"
             )
         return self.statements.expected_misclassified
 
@@ -257,7 +273,8 @@ class Result:
         """
         if self.statements.expected_regret is None:
             raise UnsupportedGoalError(
-                f"regret needs an optimum, got the goal {self.goal}; for a level set use expected_f1"
+                f"regret needs an optimum, got the goal {self.goal}; for a level set use "
+                "expected_f1"
             )
         return self.statements.expected_regret
 
@@ -290,10 +307,14 @@ class Result:
     def classification(self) -> Mask | None:
         """The points to report as above the threshold, if every point must be on one side; None for an optimum.
 
-        These are the points that lie above it with probability >= 1/2. With a known model they are those whose
-        posterior mean is >= h, as the paper reports them.
+        These are the points that lie above it with probability >= 1/2. With a known model they are
+        those whose posterior mean is >= h, as the paper reports them.
         """
-        return self.source.reported if isinstance(self.source, JointStatements) else self.source.reported()
+        return (
+            self.source.reported
+            if isinstance(self.source, JointStatements)
+            else self.source.reported()
+        )
 
     def f1(self, truth: ArrayLike) -> float:
         """Return the F1 score of the classification; with several thresholds the mean over them.
@@ -317,7 +338,11 @@ class Result:
         n_both = int(self.classification.sum()) + int(true.sum())
         return 1.0 if n_both == 0 else 2 * n_hits / n_both
 
-    def regret(self, truth: ArrayLike | Callable[[Mapping[str, float]], float], optimum: float | None = None) -> float:
+    def regret(
+        self,
+        truth: ArrayLike | Callable[[Mapping[str, float]], float],
+        optimum: float | None = None,
+    ) -> float:
         """Return the distance of the best point's true value from the true optimum.
 
         Args:
@@ -326,7 +351,8 @@ class Result:
 
         Raises:
             UnsupportedGoalError: If the goal is a level set.
-            InvalidArgumentError: If there is not one finite value per point, or the optimum of a function is missing.
+            InvalidArgumentError: If there is not one finite value per point, or the optimum of a
+                function is missing.
         """
         if self.goal.level_set:
             raise UnsupportedGoalError(
@@ -335,11 +361,14 @@ class Result:
         sign = self.goal.sign
         if callable(truth):
             if optimum is None:
-                raise InvalidArgumentError("regret of a function needs its true optimum, got none; give optimum=...")
+                raise InvalidArgumentError(
+                    "regret of a function needs its true optimum, got none; give optimum=..."
+                )
             return sign * (optimum - float(truth(self.best.point)))
         if self.best.index is None:
             raise InvalidArgumentError(
-                "regret in a box needs a function, got values on the domain; give the function and optimum=..."
+                "regret in a box needs a function, got values on the domain; give the function and "
+                "optimum=..."
             )
         values = check_truth(truth, len(self.mean))
         return float((sign * values).max() - sign * values[self.best.index])
@@ -351,7 +380,8 @@ class Result:
             truth: True values on the domain.
 
         Raises:
-            InvalidArgumentError: If there is not one finite value per point, or no point of the domain was measured.
+            InvalidArgumentError: If there is not one finite value per point, or no point of the
+                domain was measured.
         """
         if not self.measured:
             raise InvalidArgumentError(
@@ -364,36 +394,41 @@ class Result:
         """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
 
         Args:
-            context: Value of every context column of the domain; the nearest one of the domain counts.
+            context: Value of every context column of the domain; the nearest one of the domain
+                counts.
 
         Raises:
-            InvalidArgumentError: If the domain has no context, or other columns; or if it is a box, where
-                `Study.best_for` answers.
+            InvalidArgumentError: If the domain has no context, or other columns; or if it is a box,
+                where `Study.best_for` answers.
         """
         rows = rows_in_context(self.domain, context)
         if rows is None:
             raise AssertionError("a context without columns is refused above")
         if self.domain.continuous:
             raise InvalidArgumentError(
-                f"the points of a result have other contexts in a box, got {dict(context)}; ask the study: "
+                f"the points of a result have other contexts in a box, got {dict(context)}; ask "
+                "the study: "
                 "study.best_for(context)"
             )
         if self.excluded is not None and not self.excluded[rows].all():
             rows = rows[~self.excluded[rows]]
         index = int(rows[np.argmax(self.goal.sign * self.mean[rows])])
         mean = float(self.mean[index])
-        return Best(index, self.domain.point(index), mean, float(self.sd[index]), self.domain.label(index))
+        return Best(
+            index, self.domain.point(index), mean, float(self.sd[index]), self.domain.label(index)
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.
 
-        All of it is given the model. f lies above `lower` with probability 95 %, and with the same probability below
-        `upper`, at each point by itself. If a place was excluded or a measurement failed, `excluded` and `feasibility`
-        are further columns. `class` is that of `classify()`, 95 % for all points at once: above, below or
-        undecided; for an optimum, points that are ruled out are below (a maximum) or above (a minimum). Where a
-        coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that of the user's own
-        table, if there is one, and the other columns of that table come last, with an underscore where they have one of
-        these names.
+        All of it is given the model. f lies above `lower` with probability 95 %, and with the same
+        probability below `upper`, at each point by itself. If a place was excluded or a measurement
+        failed, `excluded` and `feasibility` are further columns. `class` is that of `classify()`,
+        95 % for all points at once: above, below or undecided; for an optimum, points that are
+        ruled out are below (a maximum) or above (a minimum). Where a coordinate has one of these
+        names, the latter gets an underscore: `mean_`. The index is that of the user's own table, if
+        there is one, and the other columns of that table come last, with an underscore where they
+        have one of these names.
         """
         frame = self.domain.to_frame()
         statements = self.statements
@@ -434,22 +469,27 @@ class Result:
         if self.domain.frame is not None:
             frame.attrs = dict(self.domain.frame.attrs)
         name = "class_" if "class" in self.domain.columns else "class"
-        frame[name] = frame[name].map({kind: code - 1 for code, kind in enumerate(CLASSES)}).astype("int8")
+        frame[name] = (
+            frame[name].map({kind: code - 1 for code, kind in enumerate(CLASSES)}).astype("int8")
+        )
         attrs = {
             "spent": self.spent,
             "steps": self.steps,
             "certificate": str(self.certificate),
         }
         dataset = to_xarray(frame, self.domain.columns, self.domain.axis_values, attrs)
-        flags = {"flag_values": np.array([-1, 0, 1], dtype="int8"), "flag_meanings": " ".join(CLASSES)}
+        flags = {
+            "flag_values": np.array([-1, 0, 1], dtype="int8"),
+            "flag_meanings": " ".join(CLASSES),
+        }
         dataset[name].attrs.update(flags)
         return dataset
 
     def to_dict(self) -> dict[str, Any]:
         """Return a summary of JSON values, without the arrays; an infinite epsilon is None.
 
-        `classified` counts the points of `classify()`; `potential`, `above` and `below` count those of the paper's M, H
-        and L.
+        `classified` counts the points of `classify()`; `potential`, `above` and `below` count those
+        of the paper's M, H and L.
         """
         best_observed = None if self.best_observed is None else self.best_observed.to_dict()
         classes = self.classify()
@@ -486,4 +526,6 @@ def _band_counts(classes: Classification) -> dict[str, Any]:
     """Return the number of points that are decided to lie in each band, by its name; nothing without bands."""
     if classes.band is None:
         return {}
-    return {"bands": {name: int((classes.band == k).sum()) for k, name in enumerate(classes.band_names)}}
+    return {
+        "bands": {name: int((classes.band == k).sum()) for k, name in enumerate(classes.band_names)}
+    }

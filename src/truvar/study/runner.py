@@ -1,9 +1,10 @@
 """Run a study on a function: ask, measure and tell until the first limit is reached, serially or on an executor.
 
-On an executor the next suggestion is made as soon as a worker is free, given all that is still running. A failed
-measurement, one that raises or returns no finite number, is repeated and then recorded as failed, with its message: the
-study looks elsewhere and learns where measurements fail. A broken process pool is replaced by a new one. As nobody
-knows which of the running measurements broke it, these are repeated one at a time.
+On an executor the next suggestion is made as soon as a worker is free, given all that is still
+running. A failed measurement, one that raises or returns no finite number, is repeated and then
+recorded as failed, with its message: the study looks elsewhere and learns where measurements fail.
+A broken process pool is replaced by a new one. As nobody knows which of the running measurements
+broke it, these are repeated one at a time.
 """
 
 from __future__ import annotations
@@ -35,10 +36,18 @@ from truvar.validation import check_integer
 if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
 
-DEFAULT_RETRIES = 1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
-MAX_FIRST_FAILURES = 5  # failed measurements that end a run before any succeeded; with more workers, as many
-MAX_CONSECUTIVE_FAILURES = 10  # the same, in a row, once one succeeded: one in five may fail by chance
-MAX_CONTEXTS_WITHOUT_GAIN = 20  # contexts in a row in which nothing is to be gained, which end a run
+DEFAULT_RETRIES = (
+    1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
+)
+MAX_FIRST_FAILURES = (
+    5  # failed measurements that end a run before any succeeded; with more workers, as many
+)
+MAX_CONSECUTIVE_FAILURES = (
+    10  # the same, in a row, once one succeeded: one in five may fail by chance
+)
+MAX_CONTEXTS_WITHOUT_GAIN = (
+    20  # contexts in a row in which nothing is to be gained, which end a run
+)
 STOPPED = "a callback ended the run"  # the reason if it gives no other
 MAX_REASON = 500  # characters of a failure's message that are recorded
 
@@ -69,19 +78,25 @@ def run(
         ExecutorError: If the executor cannot be used.
     """
     if not callable(f):
-        raise InvalidArgumentError(f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y")
+        raise InvalidArgumentError(
+            f"f must be a function that measures a point, got {f!r}; give one: f(point) -> y"
+        )
     if study.domain.context and context is None:
         columns = ", ".join(study.domain.context)
         remedy = for_interface(
-            "give run a context, or a function that returns the context of the next measurement: run(f, context=...)",
+            "give run a context, or a function that returns the context of the next measurement: "
+            "run(f, context=...)",
             cli="a run cannot know it: use truvar ask --context and truvar tell",
         )
-        raise InvalidArgumentError(f"the context ({columns}) is given, not chosen, got none; {remedy}")
+        raise InvalidArgumentError(
+            f"the context ({columns}) is given, not chosen, got none; {remedy}"
+        )
     given: Any = callbacks
     listed = given if np.iterable(given) else [None]
     if not all(callable(callback) for callback in listed):
         raise InvalidArgumentError(
-            f"callbacks must be functions of the study, the suggestion and the value, got {callbacks!r}; give a list "
+            "callbacks must be functions of the study, the suggestion and the value, got "
+            f"{callbacks!r}; give a list "
             "of functions"
         )
     own = study.limits
@@ -94,7 +109,18 @@ def run(
     if executor is None and study.vehicles:
         pool = SimulatedPool(len(study.vehicles))
     with _progress_callback(study, limits, progress) as report_progress:
-        this_run = _Run(study, f, limits, pool, report_progress, retries, max_failures, lease, context, callbacks)
+        this_run = _Run(
+            study,
+            f,
+            limits,
+            pool,
+            report_progress,
+            retries,
+            max_failures,
+            lease,
+            context,
+            callbacks,
+        )
         this_run.resume(study.pending if resume is True else resume or ())
         return this_run.loop()
 
@@ -106,13 +132,16 @@ def _option(name: str, given: int | None, own: Mapping[str, float]) -> int | Non
     return int(own[name]) if name in own else None
 
 
-def limit_reached(study: BaseStudy, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None) -> str | None:
+def limit_reached(
+    study: BaseStudy, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None
+) -> str | None:
     """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue.
 
     Args:
         study: The study.
         limits: The limits.
-        on_obstacle: Called with the message of the model check if it alone prevents that a limit is reached.
+        on_obstacle: Called with the message of the model check if it alone prevents that a limit is
+            reached.
     """
     finished = study.finished
     if finished is not None:
@@ -190,7 +219,9 @@ class _Run:
         # Cost of all that a vehicle has tried or is measuring: the time at which it is free again.
         statuses = study.vehicle_statuses if study.vehicles else []
         self.clocks = {status.name: status.spent for status in statuses if status.name is not None}
-        self.idle: dict[str, str] = {}  # vehicles that nothing is suggested for at present, with the reason
+        self.idle: dict[
+            str, str
+        ] = {}  # vehicles that nothing is suggested for at present, with the reason
         self.n_failed = 0
         self.n_consecutive = 0  # failed since the last success
         self.too_many: str | None = None  # why failures end the run
@@ -211,7 +242,8 @@ class _Run:
         finally:
             self._finish()
 
-    # -- submitting ----------------------------------------------------------------------------------------------------
+    # -- submitting
+    # ----------------------------------------------------------------------------------------------
 
     def _submit_work(self) -> str:
         """Give every free worker something to measure; return why no more was submitted."""
@@ -240,10 +272,15 @@ class _Run:
                 return next(iter(self.idle.values()), "all vehicles are busy")
             context = self.context() if callable(self.context) else self.context
             try:
-                suggestion = self.study.ask(lease=self.lease, who=who, budget=self._return_budget, context=context)
+                suggestion = self.study.ask(
+                    lease=self.lease, who=who, budget=self._return_budget, context=context
+                )
             except Finished as end:
                 self.n_contexts_without_gain += 1
-                if callable(self.context) and self.n_contexts_without_gain < MAX_CONTEXTS_WITHOUT_GAIN:
+                if (
+                    callable(self.context)
+                    and self.n_contexts_without_gain < MAX_CONTEXTS_WITHOUT_GAIN
+                ):
                     continue
                 if who is None:
                     return end.reason
@@ -262,7 +299,10 @@ class _Run:
 
     def _next_vehicle(self) -> str | None:
         """Return a vehicle that measures nothing at present; None if there is none."""
-        busy = {suggestion.who for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]}
+        busy = {
+            suggestion.who
+            for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]
+        }
         free = [name for name in self.study.vehicles if name not in busy and name not in self.idle]
         return min(free, key=lambda name: self.clocks[name], default=None)
 
@@ -276,7 +316,8 @@ class _Run:
         if not self.obstacle_named:
             self.obstacle_named = True
             warnings.warn(
-                "the model claims that a limit is near or reached, but the measurements contradict the model, so that "
+                "the model claims that a limit is near or reached, but the measurements contradict "
+                "the model, so that "
                 f"the run continues. {message}",
                 RuntimeWarning,
                 stacklevel=7,
@@ -291,7 +332,8 @@ class _Run:
         if suggestion.cost <= left:
             return None
         return (
-            f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left of the budget "
+            f"the next measurement costs {suggestion.cost:.4g}, more than the {left:.4g} left of "
+            "the budget "
             f"({budget:g}); a cheaper one may be affordable, but gains less per unit cost"
         )
 
@@ -310,7 +352,8 @@ class _Run:
         else:
             self.running[future] = suggestion
 
-    # -- collecting ----------------------------------------------------------------------------------------------------
+    # -- collecting
+    # ----------------------------------------------------------------------------------------------
 
     def _collect(self, futures: list[Any]) -> None:
         """Tell the values that were measured; repeat or give up what failed."""
@@ -336,7 +379,10 @@ class _Run:
             except BrokenExecutor as error:
                 interrupted.append(suggestion)
                 broken = error
-            except (StorageError, ServiceError):  # the study cannot be written: not a matter of the measurement
+            except (
+                StorageError,
+                ServiceError,
+            ):  # the study cannot be written: not a matter of the measurement
                 raise
             except Exception as error:
                 failed.append((suggestion, error))
@@ -373,7 +419,9 @@ class _Run:
         else:
             self.to_repeat_alone.extend(interrupted)
 
-    def _handle_failure(self, suggestion: Suggestion, error: Exception, queue: deque[Suggestion]) -> None:
+    def _handle_failure(
+        self, suggestion: Suggestion, error: Exception, queue: deque[Suggestion]
+    ) -> None:
         """Put a failed measurement into the queue to be repeated, or record that it failed."""
         attempts = self.failures.get(suggestion.id, 0) + 1
         self.failures[suggestion.id] = attempts
@@ -388,12 +436,14 @@ class _Run:
         if self.max_failures is not None:
             if self.n_failed > self.max_failures:
                 self.too_many = (
-                    f"{_counted(self.n_failed)} failed, more than max_failures ({self.max_failures}) allows, the last: "
+                    f"{_counted(self.n_failed)} failed, more than max_failures "
+                    f"({self.max_failures}) allows, the last: "
                     f"{message}"
                 )
         elif self.n_consecutive >= max(self._most_in_a_row, self.pool.workers):
             raise MeasurementFailedError(
-                f"{self.n_consecutive} measurements in a row failed, the last: {message}; earlier measurements are "
+                f"{self.n_consecutive} measurements in a row failed, the last: {message}; earlier "
+                "measurements are "
                 "kept: fix the function or the workers and run again, or give max_failures"
             ) from error
         warnings.warn(f"{message}; the run continues elsewhere", RuntimeWarning, stacklevel=7)
@@ -410,7 +460,9 @@ class _Run:
         """Record finished measurements and withdraw the rest, however the run ends."""
         try:
             for future in [future for future in self.running if future.done()]:
-                with suppress(BaseException):  # the run ends for another reason, which must not be hidden
+                with suppress(
+                    BaseException
+                ):  # the run ends for another reason, which must not be hidden
                     self.study.tell(self.running[future], _finite(future.result()))
             for future in self.running:
                 future.cancel()

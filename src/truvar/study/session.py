@@ -1,11 +1,12 @@
 """The session of a study: its event log and state, and the lock and transactions by which they change together.
 
-A study has one re-entrant lock. Every public method takes it (`synchronized`), so that threads use a study one after
-the other. A transaction holds it from its beginning to its end. Tasks of one event loop share a thread and therefore a
-re-entrant lock, so a transaction also remembers the task that opened it, and refuses the others.
+A study has one re-entrant lock. Every public method takes it (`synchronized`), so that threads use
+a study one after the other. A transaction holds it from its beginning to its end. Tasks of one
+event loop share a thread and therefore a re-entrant lock, so a transaction also remembers the task
+that opened it, and refuses the others.
 
-Slow work runs without the write lock of the store, on the events as they are. It is stored if nobody wrote in the
-meantime, and computed again otherwise (`StudySession.change`).
+Slow work runs without the write lock of the store, on the events as they are. It is stored if
+nobody wrote in the meantime, and computed again otherwise (`StudySession.change`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ from truvar.study.cancellation import check_cancelled
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
-SLOW_CHANGE = 0.1  # seconds of processor time; after a longer change the next one is computed without the write lock
-SLOW_ELAPSED = 1.0  # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
-ATTEMPTS = 3  # to store a change that was computed without the write lock; then it is computed with it
+# seconds of processor time; after a longer change the next one is computed without the write lock
+SLOW_CHANGE = 0.1
+# seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
+SLOW_ELAPSED = 1.0
+ATTEMPTS = (
+    3  # to store a change that was computed without the write lock; then it is computed with it
+)
 FREE_TEXTS = ("reason", "text")  # details of events that people write
-UNLOCKED = frozenset({"run", "transaction"})  # public methods of a study that take its lock step by step
+UNLOCKED = frozenset(
+    {"run", "transaction"}
+)  # public methods of a study that take its lock step by step
 
 # Transactions that the running code was called from, also through asyncio.to_thread and new tasks.
 _enclosing: ContextVar[tuple[object, ...]] = ContextVar("enclosing", default=())
@@ -139,7 +146,8 @@ class StudySession:
         outermost = not self._lock._is_owned()  # type: ignore[attr-defined]
         if outermost and self._write is not None and self._token in _enclosing.get():
             raise StudyBusyError(
-                "a thread that is started within a transaction of a study cannot use the study, since the transaction "
+                "a thread that is started within a transaction of a study cannot use the study, "
+                "since the transaction "
                 "may wait for it; end the transaction first"
             )
         if outermost:
@@ -152,12 +160,15 @@ class StudySession:
         Raises:
             StudyBusyError: If another task of this thread has a transaction open.
         """
-        if outermost:  # whatever is left of a transaction was left by an interrupt at an awkward moment
+        if (
+            outermost
+        ):  # whatever is left of a transaction was left by an interrupt at an awkward moment
             self._write = None
             self.state.restore()
         elif self._write is not None and self._task is not _current_task():
             raise StudyBusyError(
-                "another asyncio task has a transaction of this study open; do not await within a transaction, or "
+                "another asyncio task has a transaction of this study open; do not await within a "
+                "transaction, or "
                 "guard the study with an asyncio.Lock"
             )
 
@@ -165,8 +176,9 @@ class StudySession:
     def transaction(self, author: str) -> Iterator[EventWriter]:
         """Take the lock of the study and yield a function that writes events, in an exclusive transaction on the log.
 
-        The study first replays what others wrote. An event takes effect immediately and is stored when the transaction
-        ends; if that fails, its effect is undone. Within a transaction, a further one is part of it.
+        The study first replays what others wrote. An event takes effect immediately and is stored
+        when the transaction ends; if that fails, its effect is undone. Within a transaction, a
+        further one is part of it.
 
         Args:
             author: Author of the events.
@@ -205,11 +217,12 @@ class StudySession:
         """Run a function that writes events, and store them. The caller has the lock of the study.
 
         Args:
-            work: Function of the function that writes. It may be called several times. Only the events of the last
-                call are stored; the others leave no trace.
+            work: Function of the function that writes. It may be called several times. Only the
+                events of the last call are stored; the others leave no trace.
             author: Author of the events.
-            rewrites: Whether the change concerns an earlier measurement, so that all later ones are taken in again,
-                which takes long with a learned model. It is then made before others are kept from writing.
+            rewrites: Whether the change concerns an earlier measurement, so that all later ones are
+                taken in again, which takes long with a learned model. It is then made before others
+                are kept from writing.
 
         Returns:
             The result of `work`.
@@ -280,7 +293,9 @@ class StudySession:
 
     def refresh(self) -> None:
         """Replay the events that others wrote."""
-        if self._write is None:  # a transaction has replayed them, and nobody else can write while it lasts
+        if (
+            self._write is None
+        ):  # a transaction has replayed them, and nobody else can write while it lasts
             self.state.replay(self.event_log.since(self.state.version))
 
 

@@ -20,7 +20,8 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
     The database is opened once, whether a name is given or not.
 
     Args:
-        url: URL of the store, such as "sqlite:///lake.db" or "postgresql://user:password@host/database".
+        url: URL of the store, such as "sqlite:///lake.db" or
+            "postgresql://user:password@host/database".
         name: Name of the study; None opens the only study of the store.
         who: Author of the events that this object writes; default: the user and the machine.
 
@@ -29,7 +30,8 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
 
     Raises:
         StoreNotFoundError: If there is no store at that URL.
-        StudyNotFoundError: If the store has no study of that name, or no name is given and it has not exactly one.
+        StudyNotFoundError: If the store has no study of that name, or no name is given and it has
+            not exactly one.
         StorageError: If the database cannot be used.
 
     Example:
@@ -45,7 +47,8 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
             found = ", ".join(map(repr, names))
             remedy = for_interface(f"name={names[0]!r}", cli=f"--name {shlex.quote(names[0])}")
             raise StudyNotFoundError(
-                f"without a name the store {store.label} must have exactly one study, got {found}; give {remedy}"
+                f"without a name the store {store.label} must have exactly one study, got {found}; "
+                f"give {remedy}"
             )
         (name,) = names
     return Study.from_event_log(store.get_event_log(name), name, who)

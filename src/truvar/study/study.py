@@ -21,7 +21,12 @@ from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
-from truvar.exceptions import DamagedStudyError, InvalidArgumentError, InvalidModelError, TruvarError
+from truvar.exceptions import (
+    DamagedStudyError,
+    InvalidArgumentError,
+    InvalidModelError,
+    TruvarError,
+)
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
@@ -39,7 +44,12 @@ from truvar.study.local_views import LocalViews
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.outliers import outlier_ids, outlier_messages
 from truvar.study.plausibility import implausible
-from truvar.study.records import FailureRecord, MeasurementRecord, failure_records, measurement_records
+from truvar.study.records import (
+    FailureRecord,
+    MeasurementRecord,
+    failure_records,
+    measurement_records,
+)
 from truvar.study.result import Best, Result
 from truvar.study.session import StudySession, synchronized
 from truvar.study.suggestion import Suggestion, suggestion_of
@@ -57,47 +67,51 @@ if TYPE_CHECKING:
 class Study(BaseStudy, LocalViews):
     """A search for an optimum or a level set, one measurement at a time.
 
-    `ask` says where to measure, `tell` takes the value, and `result` says at any time what is known.
+    `ask` says where to measure, `tell` takes the value, and `result` says at any time what is
+    known.
 
-    The state of a study is rebuilt from its event log. Several people or programs may work on a stored study at once:
-    every method that changes it first takes over what the others did. What it says in between is as of its last
-    change or `refresh`.
+    The state of a study is rebuilt from its event log. Several people or programs may work on a
+    stored study at once: every method that changes it first takes over what the others did. What it
+    says in between is as of its last change or `refresh`.
 
-    One object may be shared by threads and by asyncio tasks: its methods wait for each other. A transaction keeps the
-    others out until it ends, so a task must not await anything within one.
+    One object may be shared by threads and by asyncio tasks: its methods wait for each other. A
+    transaction keeps the others out until it ends, so a task must not await anything within one.
 
     Args:
         domain: Where to look, such as `Domain.grid(x=..., y=...)`.
         goal: What to look for: `Maximize()`, `Minimize()` or `LevelSet(7.0)`.
-        kernel: A scikit-learn kernel; or the family to learn from the measurements: its name, `Learned(...)`, or None
-            for the default family.
-        mean: Prior mean. A number is a constant; None: a constant that is estimated from the measurements. The name of
-            a column of the domain's table, an array with a value per point of the domain, or a function of points
-            (q, d) that returns (q,) is a mean function, and the kernel describes the deviations from it. With a known
-            kernel it is taken as it is; with a learned one a constant on top of it is learned too.
-        noise: Noise variance of a measurement: a number, column name, array, function of the points, or
-            `NoiseLevels`; None: learned from the measurements.
-        transform: How values are transformed before they are modelled, as the field of `Learned`: "auto" for a power of
-            them if they call for one, "log" for their logarithms, "none". With "log" a given mean or noise variance is
-            that of the logarithms. Default: that of the kernel, "auto" if it is learned.
-        cost: Cost of a measurement: a number, column name, array, function of the points and the last one, or `Cost`.
-            Default: 1, or the cost of the noise level.
+        kernel: A scikit-learn kernel; or the family to learn from the measurements: its name,
+            `Learned(...)`, or None for the default family.
+        mean: Prior mean. A number is a constant; None: a constant that is estimated from the
+            measurements. The name of a column of the domain's table, an array with a value per
+            point of the domain, or a function of points (q, d) that returns (q,) is a mean
+            function, and the kernel describes the deviations from it. With a known kernel it is
+            taken as it is; with a learned one a constant on top of it is learned too.
+        noise: Noise variance of a measurement: a number, column name, array, function of the
+            points, or `NoiseLevels`; None: learned from the measurements.
+        transform: How values are transformed before they are modelled, as the field of `Learned`:
+            "auto" for a power of them if they call for one, "log" for their logarithms, "none".
+            With "log" a given mean or noise variance is that of the logarithms. Default: that of
+            the kernel, "auto" if it is learned.
+        cost: Cost of a measurement: a number, column name, array, function of the points and the
+            last one, or `Cost`. Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
-        vehicles: Vehicles or crews that work on the study, by name, each with a position of its own; or a list of
-            their names. Default: a single crew.
-        policy: How the next measurement is chosen: a policy or its name; default: "auto". `TruVaR()` is the algorithm
-            of the paper.
-        start: The first suggestion: "random", an index or a point; default: the policy's own choice.
+        vehicles: Vehicles or crews that work on the study, by name, each with a position of its
+            own; or a list of their names. Default: a single crew.
+        policy: How the next measurement is chosen: a policy or its name; default: "auto".
+            `TruVaR()` is the algorithm of the paper.
+        start: The first suggestion: "random", an index or a point; default: the policy's own
+            choice.
         seed: Seed of everything that is drawn.
-        engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory; default: chosen by the
-            size of the domain.
-        limits: Limits that the study is meant to end at, by the names that `run` has for them, kept with it for those
-            who work on it; `run` uses them if it is given none.
-        store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty event log; default:
-            memory.
+        engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory;
+            default: chosen by the size of the domain.
+        limits: Limits that the study is meant to end at, by the names that `run` has for them, kept
+            with it for those who work on it; `run` uses them if it is given none.
+        store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
+            event log; default: memory.
         name: Name of the study; required in a database.
-        who: Author of the events that this object writes; default: the user and the machine. If it is the name of a
-            vehicle, that vehicle asks and measures.
+        who: Author of the events that this object writes; default: the user and the machine. If it
+            is the name of a vehicle, that vehicle asks and measures.
 
     Raises:
         InvalidArgumentError: If an argument has the wrong type or range.
@@ -141,7 +155,8 @@ class Study(BaseStudy, LocalViews):
             )
         if isinstance(goal, type) or not hasattr(goal, "update"):
             raise InvalidArgumentError(
-                f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of them"
+                f"goal must be Maximize(), Minimize() or LevelSet(h), got {goal!r}; give one of "
+                "them"
             )
         seed = check_integer(seed, "seed", minimum=0)
         family = _family(kernel, transform)
@@ -169,7 +184,9 @@ class Study(BaseStudy, LocalViews):
         with self._session.transaction(self.who) as write:
             write("created", **config.to_details())
 
-    def _initialize(self, state: StudyState, event_log: EventLog, name: str | None, who: str | None) -> None:
+    def _initialize(
+        self, state: StudyState, event_log: EventLog, name: str | None, who: str | None
+    ) -> None:
         config = state.config
         actions = state.learner.actions
         self.name = name
@@ -212,7 +229,8 @@ class Study(BaseStudy, LocalViews):
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise DamagedStudyError(
-                f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy of its store"
+                f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy "
+                "of its store"
             ) from error
         study._initialize(state, event_log, name, who)
         return study
@@ -224,13 +242,19 @@ class Study(BaseStudy, LocalViews):
 
     @classmethod
     def from_json(
-        cls, text: str, *, store: str | EventLog | None = None, name: str | None = None, who: str | None = None
+        cls,
+        text: str,
+        *,
+        store: str | EventLog | None = None,
+        name: str | None = None,
+        who: str | None = None,
     ) -> Study:
         """Open a study that `to_json` wrote.
 
         Args:
             text: The text.
-            store: URL of the database to put the study into, or an empty event log; default: memory.
+            store: URL of the database to put the study into, or an empty event log; default:
+                memory.
             name: Name of the study; default: its own.
             who: Author of the events that this object writes; default: the user and the machine.
 
@@ -249,12 +273,15 @@ class Study(BaseStudy, LocalViews):
                 transaction.summary = study._state.summary
         return study
 
-    # -- changing ------------------------------------------------------------------------------------------------------
+    # -- changing
+    # ----------------------------------------------------------------------------------------------
 
     def execute(self, command: Command) -> Receipt:
         state = self._state
         checked = command.check()
-        receipt = self._session.change(lambda write: handle(state, checked, write), self.who, rewrites=command.rewrites)
+        receipt = self._session.change(
+            lambda write: handle(state, checked, write), self.who, rewrites=command.rewrites
+        )
         if command.resumes:
             self._stop_reason = None
         if isinstance(command, Correct):
@@ -279,7 +306,8 @@ class Study(BaseStudy, LocalViews):
     def refresh(self) -> None:
         self._session.refresh()
 
-    # -- what is known -------------------------------------------------------------------------------------------------
+    # -- what is known
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -357,7 +385,9 @@ class Study(BaseStudy, LocalViews):
         task: str | None = None,
     ) -> str | None:
         value, _, _ = check_measurement(y, None, None)
-        action = resolve_action(self._state, what, level, task, include_observed=True, include_expired=True)
+        action = resolve_action(
+            self._state, what, level, task, include_observed=True, include_expired=True
+        )
         return implausible(self._state, action, value)
 
     def _check_statements(self, limits: StatementLimits) -> StopCheck:
@@ -373,7 +403,9 @@ class Study(BaseStudy, LocalViews):
 
     def improvement_per_cost(self) -> float:
         inputs = self._state.conclusions.statement_inputs()
-        return max(improvement_per_cost(self._learner, inputs, origin) for origin in self._departures())
+        return max(
+            improvement_per_cost(self._learner, inputs, origin) for origin in self._departures()
+        )
 
     def best_for(self, context: Mapping[str, Any]) -> Best:
         given = slice_in_context(self.domain, context)
@@ -387,7 +419,9 @@ class Study(BaseStudy, LocalViews):
         mean, variance = self._learner.surrogate.predict(self.domain.encode(points))
         return mean, np.sqrt(variance)
 
-    def predict_measurement(self, what: Suggestion | int | Mapping[str, Any]) -> tuple[float, float]:
+    def predict_measurement(
+        self, what: Suggestion | int | Mapping[str, Any]
+    ) -> tuple[float, float]:
         surrogate = self._learner.surrogate
         mean, variance = surrogate.predict_measurement(resolve_action(self._state, what))
         sd = float(np.sqrt(variance)) if surrogate.fitted else float("inf")
@@ -409,7 +443,8 @@ def _stored_config(config: StudyConfig) -> StudyConfig:
     """Return the settings as they are in a store.
 
     Raises:
-        TruvarError: If they cannot be stored, or are invalid in the first place, which is the better message.
+        TruvarError: If they cannot be stored, or are invalid in the first place, which is the
+            better message.
     """
     try:
         return config.round_trip()
@@ -426,7 +461,8 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
         return open_storage(store).create_study(name)
     if store.since(0):
         raise InvalidArgumentError(
-            "a new study needs an empty event log, got one with events; open it with Study.from_event_log(event_log, "
+            "a new study needs an empty event log, got one with events; open it with "
+            "Study.from_event_log(event_log, "
             "name), or give an empty one"
         )
     event_log: EventLog = store
@@ -441,7 +477,8 @@ def _family(kernel: Any, transform: Any) -> Any:
         return kernel
     if not isinstance(kernel, Learned):
         raise InvalidModelError(
-            f"transform={transform!r} is for a learned model, got the known kernel {kernel}; leave out the kernel to "
+            f"transform={transform!r} is for a learned model, got the known kernel {kernel}; leave "
+            "out the kernel to "
             "learn it, or leave out the transform and give transformed values"
         )
     return replace(kernel, transform=transform)
@@ -458,6 +495,7 @@ def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
         return int(np.random.default_rng(seed).integers(len(domain)))
     if isinstance(start, bool) or start not in range(len(domain)):
         raise InvalidArgumentError(
-            f"start must be 'random', a point or an index below {len(domain)}, got {start!r}; give one of them"
+            f"start must be 'random', a point or an index below {len(domain)}, got {start!r}; give "
+            "one of them"
         )
     return int(start)

@@ -21,7 +21,8 @@ class Suggestion:
 
     Attributes:
         id: Number by which its value is told.
-        index: Position of the point in the domain; None inside a box or between the points of a grid.
+        index: Position of the point in the domain; None inside a box or between the points of a
+            grid.
         point: Coordinates by column name.
         level: Index of the noise level; None if the study has no levels.
         task: Name of the task; None if the study has no tasks.
@@ -29,8 +30,8 @@ class Suggestion:
         cost: Cost of the measurement, travel included.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
         who: Vehicle or crew that it is for; None if the study has none.
-        label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is that row; None if
-            there is no table.
+        label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
+            that row; None if there is no table.
     """
 
     id: int
@@ -50,7 +51,9 @@ class Suggestion:
         return self.gain / self.cost
 
     def __repr__(self) -> str:
-        own = [(name, getattr(self, name)) for name in ("id", "point", "level", "task", "who", "label")]
+        own = [
+            (name, getattr(self, name)) for name in ("id", "point", "level", "task", "who", "label")
+        ]
         named = [f"{name}={value!r}" for name, value in own if value is not None]
         numbers = [f"{name}={getattr(self, name)!r}" for name in ("noise", "cost", "gain")]
         return f"Suggestion({', '.join(named + numbers)})"

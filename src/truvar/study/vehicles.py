@@ -27,14 +27,16 @@ class VehicleStatus:
 
     Attributes:
         name: Its name; None for the single crew of a study without vehicles.
-        position: Where it is or is heading: coordinates by column, the name of a place, or None before it has any.
+        position: Where it is or is heading: coordinates by column, the name of a place, or None
+            before it has any.
         steps: Number of its measurements.
         spent: Their total cost, that of failed ones included.
         pending: Ids of its pending suggestions.
         pending_cost: Their expected cost.
         way_back: Cost of the way from the position to the start; 0 if it need not return.
         budget: Its own budget; None if it has none.
-        left: What is left of it after measurements, pending suggestions and the way back; None without a budget.
+        left: What is left of it after measurements, pending suggestions and the way back; None
+            without a budget.
     """
 
     name: str | None
@@ -52,7 +54,9 @@ class VehicleStatus:
         return {**asdict(self), "pending": list(self.pending)}
 
 
-def resolve_vehicle(config: StudyConfig, who: str | None, author: str, *, required: bool) -> str | None:
+def resolve_vehicle(
+    config: StudyConfig, who: str | None, author: str, *, required: bool
+) -> str | None:
     """Return the vehicle that a caller means.
 
     Args:
@@ -67,9 +71,12 @@ def resolve_vehicle(config: StudyConfig, who: str | None, author: str, *, requir
     names = list(config.vehicles)
     if who is not None:
         if not names:
-            remedy = for_interface("Study(vehicles=[...])", problem="[vehicles] in the problem file")
+            remedy = for_interface(
+                "Study(vehicles=[...])", problem="[vehicles] in the problem file"
+            )
             raise InvalidArgumentError(
-                f"this study has no vehicles, got who={who!r}; leave it out, or create a study with {remedy}"
+                f"this study has no vehicles, got who={who!r}; leave it out, or create a study "
+                f"with {remedy}"
             )
         if who not in names:
             raise InvalidArgumentError(unknown_name("vehicle", who, names))
@@ -81,7 +88,8 @@ def resolve_vehicle(config: StudyConfig, who: str | None, author: str, *, requir
     if names and required:
         option = for_interface(f"who={names[0]!r}", cli=f"--who {names[0]}", http=f"who {names[0]}")
         raise InvalidArgumentError(
-            f"this study has the vehicles {', '.join(names)}, and a suggestion is for one of them; say for which, such "
+            f"this study has the vehicles {', '.join(names)}, and a suggestion is for one of them; "
+            "say for which, such "
             f"as {option}"
         )
     return None
@@ -120,8 +128,9 @@ def departure(state: StudyState, who: str | None, budget: float | None = None) -
     Args:
         state: The state of the study.
         who: The vehicle; None for the single crew.
-        budget: Total cost that all measurements, and the ways back if they are compulsory, must stay within; None:
-            the budget among the limits of the study if the way back is compulsory, otherwise only that of the vehicle.
+        budget: Total cost that all measurements, and the ways back if they are compulsory, must
+            stay within; None: the budget among the limits of the study if the way back is
+            compulsory, otherwise only that of the vehicle.
     """
     config = state.config
     actions = state.learner.actions
@@ -144,8 +153,8 @@ def check_starts(state: StudyState) -> None:
     """Check the starts of all vehicles, and that the way back has somewhere to lead.
 
     Raises:
-        InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or a speed has no
-            effect.
+        InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or
+            a speed has no effect.
     """
     config = state.config
     names: list[str | None] = [*config.vehicles] or [None]
@@ -153,10 +162,17 @@ def check_starts(state: StudyState) -> None:
         start = start_position(state, name)
         if state.learner.actions.returns and start is None:
             owner = "the cost" if name is None else f"vehicle {name!r}"
-            raise InvalidArgumentError(f"returns needs a start to return to, got none for {owner}; give start={{...}}")
-        if name is not None and config.vehicles[name].speed != 1 and not isinstance(config.cost, Cost):
             raise InvalidArgumentError(
-                f"the speed of vehicle {name!r} needs a cost of travel to divide, got cost {config.cost!r}; give "
+                f"returns needs a start to return to, got none for {owner}; give start={{...}}"
+            )
+        if (
+            name is not None
+            and config.vehicles[name].speed != 1
+            and not isinstance(config.cost, Cost)
+        ):
+            raise InvalidArgumentError(
+                f"the speed of vehicle {name!r} needs a cost of travel to divide, got cost "
+                f"{config.cost!r}; give "
                 "Cost(travel=...)"
             )
 
@@ -195,7 +211,9 @@ def _status(state: StudyState, who: str | None) -> VehicleStatus:
     left = None if budget is None else budget - _committed(state, who) - back
     return VehicleStatus(
         name=who,
-        position=state.config.domain.named(position) if isinstance(position, np.ndarray) else position,
+        position=state.config.domain.named(position)
+        if isinstance(position, np.ndarray)
+        else position,
         steps=sum(action.who == who for action, _ in state.learner.observations),
         spent=spent_by(state, who),
         pending=tuple(action.id for action in pending),
@@ -212,7 +230,9 @@ def _way_back(state: StudyState, who: str | None) -> float:
     if not actions.returns:
         return 0.0
     speed = 1.0 if who is None else state.config.vehicles[who].speed
-    return actions.way_back(Departure(speed=speed, home=start_position(state, who)), last_position(state, who))
+    return actions.way_back(
+        Departure(speed=speed, home=start_position(state, who)), last_position(state, who)
+    )
 
 
 def spent_by(state: StudyState, who: str | None) -> float:

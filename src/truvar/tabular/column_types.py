@@ -28,9 +28,11 @@ from truvar.exceptions import InvalidDomainError
 if TYPE_CHECKING:
     import pandas as pd
 
-SAVED_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name, such as the index that `to_csv` wrote
+# what pandas calls a first column without a name, such as the index that `to_csv` wrote
+SAVED_INDEX = "Unnamed: 0"
 SHIFTED_REMEDY = (
-    "if the lines of the file end with a delimiter, pandas shifted the columns: read it with Domain.table(path) or "
+    "if the lines of the file end with a delimiter, pandas shifted the columns: read it with "
+    "Domain.table(path) or "
     "pd.read_csv(path, index_col=False)"
 )
 SHOWN_LABELS = 3  # labels that a message repeats
@@ -72,7 +74,8 @@ def default_coordinates(frame: pd.DataFrame, label: str | None) -> tuple[str, ..
             names.append(name)
         elif not frame.iloc[:, position].isna().all():
             raise InvalidDomainError(
-                f"every column must have a name, but column {position + 1} has none; name it in the header, or list "
+                f"every column must have a name, but column {position + 1} has none; name it in "
+                "the header, or list "
                 "the coordinates: columns=[...]"
             )
     return tuple(names)
@@ -101,14 +104,16 @@ def empty_column(name: str, frame: pd.DataFrame) -> InvalidDomainError:
     remedy = f"leave {name!r} out of the columns"
     if name == frame.columns[-1]:
         remedy += f"; or, {SHIFTED_REMEDY}"
-    return InvalidDomainError(f"every coordinate must be given, got none in any row of column {name!r}; {remedy}")
+    return InvalidDomainError(
+        f"every coordinate must be given, got none in any row of column {name!r}; {remedy}"
+    )
 
 
 def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """Warn if pandas may have taken the first cell of every line for a label, because all lines end with a delimiter.
 
-    The last column is empty then, and the rows have labels without a name. A table with labels of its own and a last
-    column that is yet to be filled in looks the same, so that this is no error.
+    The last column is empty then, and the rows have labels without a name. A table with labels of
+    its own and a last column that is yet to be filled in looks the same, so that this is no error.
 
     Args:
         frame: The table.
@@ -117,14 +122,20 @@ def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     import pandas as pd
 
     labels = frame.index
-    if frame.empty or labels.nlevels > 1 or labels.name is not None or labels.equals(pd.RangeIndex(len(frame))):
+    if (
+        frame.empty
+        or labels.nlevels > 1
+        or labels.name is not None
+        or labels.equals(pd.RangeIndex(len(frame)))
+    ):
         return
     last = frame.columns[-1]
     if last in names or not frame.iloc[:, -1].isna().all():
         return
     shown = ", ".join(str(label) for label in labels[:SHOWN_LABELS])
     warnings.warn(
-        f"column {last!r} is empty, and the rows have labels without a name ({shown}, ...); {SHIFTED_REMEDY}",
+        f"column {last!r} is empty, and the rows have labels without a name ({shown}, ...); "
+        f"{SHIFTED_REMEDY}",
         stacklevel=4,
     )
 
@@ -173,7 +184,9 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         if str(column.dtype) != "category":
             _warn_of_units(name, values)
         if values and all(_is_number(value) for value in values):
-            frame = frame.assign(**{name: pd.Series(column.to_numpy(dtype=float, na_value=nan), index=column.index)})
+            frame = frame.assign(
+                **{name: pd.Series(column.to_numpy(dtype=float, na_value=nan), index=column.index)}
+            )
     return frame
 
 
@@ -205,7 +218,8 @@ def _warn_of_units(name: str, values: Sequence[Any]) -> None:
     units = {match["unit"] for match in matches if match is not None}
     if len(texts) > 1 and None not in matches and len(units) == 1:
         warnings.warn(
-            f"column {name!r} holds numbers with a unit, such as {values[0]!r}, and is taken for categories without an "
+            f"column {name!r} holds numbers with a unit, such as {values[0]!r}, and is taken for "
+            "categories without an "
             "order; write the numbers alone if they are meant as numbers",
             stacklevel=5,
         )
@@ -213,7 +227,8 @@ def _warn_of_units(name: str, values: Sequence[Any]) -> None:
 
 def _not_a_coordinate(name: str, kind: str, value: Any, remedy: str) -> InvalidDomainError:
     return InvalidDomainError(
-        f"column {name!r} must contain numbers, text, truth values or dates, got {kind} such as {str(value)!r}; "
+        f"column {name!r} must contain numbers, text, truth values or dates, got {kind} such as "
+        f"{str(value)!r}; "
         f"{remedy}"
     )
 

@@ -21,7 +21,9 @@ def quoted_frame(frame: pd.DataFrame) -> pd.DataFrame:
     safe = frame.rename(columns=quote_cell)
     for position, column in enumerate(safe.columns):
         if safe.dtypes.iloc[position].kind == "O":
-            safe = safe.assign(**{str(column): [quote_cell(cell) for cell in safe.iloc[:, position]]})
+            safe = safe.assign(
+                **{str(column): [quote_cell(cell) for cell in safe.iloc[:, position]]}
+            )
     return safe
 
 
@@ -32,4 +34,6 @@ def quote_cell(cell: Any) -> Any:
 
 def unquote_cell(cell: str) -> str:
     """Return the text that `quote_cell` was given."""
-    return cell[1:] if cell.startswith(tuple(f"{QUOTE}{start}" for start in FORMULA_STARTS)) else cell
+    return (
+        cell[1:] if cell.startswith(tuple(f"{QUOTE}{start}" for start in FORMULA_STARTS)) else cell
+    )

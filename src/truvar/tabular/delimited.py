@@ -6,10 +6,10 @@
 | German, French, ... | semicolon | 1234,5 or 1.234,5 or 1 234,5 |
 | Swiss | semicolon | 1'234.5 |
 
-The delimiter is the character that splits the header into the most names. The decimal sign is found from all numbers of
-the file together: a comma is a decimal sign if a number has it where no thousands separator can be, or if the delimiter
-is not a comma and no number has a decimal point. A file in which some numbers have a decimal comma and others a decimal
-point is refused.
+The delimiter is the character that splits the header into the most names. The decimal sign is found
+from all numbers of the file together: a comma is a decimal sign if a number has it where no
+thousands separator can be, or if the delimiter is not a comma and no number has a decimal point. A
+file in which some numbers have a decimal comma and others a decimal point is refused.
 """
 
 from __future__ import annotations
@@ -23,11 +23,18 @@ from io import StringIO
 from truvar.exceptions import InvalidArgumentError
 
 DELIMITERS = (",", ";", "\t", "|")
-OTHER_DELIMITERS = {"spaces": r"\s+", "colons": ":"}  # recognised, but refused: they also occur within cells
+OTHER_DELIMITERS = {
+    "spaces": r"\s+",
+    "colons": ":",
+}  # recognised, but refused: they also occur within cells
 MIN_LINES = 2  # the header and a row
 CHECKED_LINES = 20  # lines that must split alike
-GROUPING = " '\u2019\u00a0\u2009\u202f"  # characters between thousands that are never a decimal sign
-MISSING = frozenset({"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"})  # in lower case
+GROUPING = (
+    " '\u2019\u00a0\u2009\u202f"  # characters between thousands that are never a decimal sign
+)
+MISSING = frozenset(
+    {"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"}
+)  # in lower case
 
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _GROUPED = {sign: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+" for sign in (",", ".")}
@@ -38,7 +45,9 @@ _FORMS = {  # of numbers with a comma or a point
     "grouped ,": re.compile(_GROUPED[","]),
     "grouped .": re.compile(_GROUPED["."]),
 }
-_SUSPICIOUS = re.compile(rf'"|\d[{GROUPING}]\d{{3}}')  # what a file has that pandas alone might read wrongly
+_SUSPICIOUS = re.compile(
+    rf'"|\d[{GROUPING}]\d{{3}}'
+)  # what a file has that pandas alone might read wrongly
 _UNIT = re.compile(r"(?P<name>.*?)\s*[\(\[](?P<unit>[^\)\]]*)[\)\]]\s*")
 
 
@@ -65,7 +74,9 @@ class NumberFormat:
             plain = re.sub(rf"[{GROUPING}]", "", text)
             other = "," if self.decimal == "." else "."
             return float(plain.replace(other, "").replace(self.decimal, "."))
-        if self.decimal == "," and "." in text:  # 1.5 in a file with decimal commas is neither 1.5 nor 15
+        if (
+            self.decimal == "," and "." in text
+        ):  # 1.5 in a file with decimal commas is neither 1.5 nor 15
             raise ValueError(text)
         return float(text)
 
@@ -84,7 +95,8 @@ class DelimitedText:
 
     Attributes:
         header: Names of the columns, without spaces around them.
-        rows: Number of the line and cells of every row that is not empty; empty cells beyond the header are left out.
+        rows: Number of the line and cells of every row that is not empty; empty cells beyond the
+            header are left out.
         numbers: Format of its numbers.
         delimiter: Character between the cells.
     """
@@ -102,21 +114,31 @@ def read_cells(text: str) -> DelimitedText:
         text: The text; its first line names the columns.
 
     Raises:
-        InvalidArgumentError: If the text is empty or not delimited text, or decimal signs are mixed; the message names
-            the line.
+        InvalidArgumentError: If the text is empty or not delimited text, or decimal signs are
+            mixed; the message names the line.
     """
     delimiter = find_delimiter(text)
     lines = csv.reader(StringIO(text.lstrip("\ufeff")), strict=True, delimiter=delimiter)
     try:
-        rows = [(lines.line_num, [cell.strip() for cell in row]) for row in lines if any(cell.strip() for cell in row)]
+        rows = [
+            (lines.line_num, [cell.strip() for cell in row])
+            for row in lines
+            if any(cell.strip() for cell in row)
+        ]
     except csv.Error as error:
-        raise InvalidArgumentError(f"line {lines.line_num}: not valid CSV ({error}); fix the line") from None
+        raise InvalidArgumentError(
+            f"line {lines.line_num}: not valid CSV ({error}); fix the line"
+        ) from None
     if not rows:
-        raise InvalidArgumentError("the file is empty; its first line must name the columns, for example id,value")
+        raise InvalidArgumentError(
+            "the file is empty; its first line must name the columns, for example id,value"
+        )
     return from_rows(rows[0][1], rows[1:], delimiter)
 
 
-def from_rows(header: Sequence[str], rows: Sequence[tuple[int, list[str]]], delimiter: str = ",") -> DelimitedText:
+def from_rows(
+    header: Sequence[str], rows: Sequence[tuple[int, list[str]]], delimiter: str = ","
+) -> DelimitedText:
     """Return rows of cells with the format of their numbers; empty cells beyond the header are left out.
 
     Raises:
@@ -143,7 +165,8 @@ def check_delimiter(text: str) -> None:
     """Check that the cells of a text are separated by one of the delimiters that are recognised.
 
     Raises:
-        InvalidArgumentError: If every line splits at spaces or colons instead, into as many parts as the header.
+        InvalidArgumentError: If every line splits at spaces or colons instead, into as many parts
+            as the header.
     """
     lines = [line.strip() for line in text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) < MIN_LINES or any(delimiter in lines[0] for delimiter in DELIMITERS):
@@ -154,7 +177,8 @@ def check_delimiter(text: str) -> None:
         has_numbers = all(cell[:1] in "+-.0123456789" for cells in split[1:] for cell in cells)
         if len(counts) == 1 and counts != {1} and has_numbers:
             raise InvalidArgumentError(
-                f"cells must be separated by commas, semicolons or tabs, got {name} in the line {lines[0]!r}; replace "
+                f"cells must be separated by commas, semicolons or tabs, got {name} in the line "
+                f"{lines[0]!r}; replace "
                 f"them, or read the file with pd.read_csv(path, sep={pattern!r})"
             )
 
@@ -184,7 +208,8 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
     seen = _first_of_each_form(rows)
     comma = seen.get("decimal ,") or seen.get("grouped .")
     point = seen.get("decimal .") or seen.get("grouped ,")
-    # "1,234" and "1.234" may be either; what they are follows from the other numbers and the delimiter.
+    # "1,234" and "1.234" may be either; what they are follows from the other numbers and the
+    # delimiter.
     open_comma = seen.get("decimal , or grouped ,")
     open_point = seen.get("decimal . or grouped .")
     if open_comma and open_point and not comma and not point:
@@ -192,24 +217,31 @@ def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) ->
         point = open_point
     if comma and point:
         raise InvalidArgumentError(
-            f"line {max(comma[0], point[0])}: numbers must have one decimal sign, got {comma[1]!r} (line {comma[0]}) "
+            f"line {max(comma[0], point[0])}: numbers must have one decimal sign, got {comma[1]!r} "
+            f"(line {comma[0]}) "
             f"and {point[1]!r} (line {point[0]}); write all of them alike"
         )
     if comma or (open_comma and not point and delimiter != ","):
-        return NumberFormat(",", thousands=bool("thousands" in seen or seen.get("grouped .") or open_point))
-    return NumberFormat(".", thousands=bool("thousands" in seen or seen.get("grouped ,") or open_comma))
+        return NumberFormat(
+            ",", thousands=bool("thousands" in seen or seen.get("grouped .") or open_point)
+        )
+    return NumberFormat(
+        ".", thousands=bool("thousands" in seen or seen.get("grouped ,") or open_comma)
+    )
 
 
 def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tuple[int, str]]:
     """Return the line and text of the first number of each form.
 
-    A form is a name of `_FORMS`, or two names joined by " or ": "1,234" is "decimal , or grouped ,". The form
-    "thousands" is that of numbers with both signs.
+    A form is a name of `_FORMS`, or two names joined by " or ": "1,234" is "decimal , or grouped
+    ,". The form "thousands" is that of numbers with both signs.
     """
     seen: dict[str, tuple[int, str]] = {}
     for line, cells in rows:
         for cell in cells:
-            if ("," not in cell and "." not in cell) or not any(character.isdigit() for character in cell):
+            if ("," not in cell and "." not in cell) or not any(
+                character.isdigit() for character in cell
+            ):
                 continue
             forms = [form for form, pattern in _FORMS.items() if pattern.fullmatch(cell)]
             if forms:
@@ -224,7 +256,8 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in MISSING
 
 
-# -- headers -----------------------------------------------------------------------------------------------------------
+# -- headers
+# --------------------------------------------------------------------------------------------------
 
 
 def find_column(names: Iterable[str], wanted: str) -> str | None:

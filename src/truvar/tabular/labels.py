@@ -36,7 +36,8 @@ class RowLabels:
         values: The labels; a `range` for rows that are numbered.
         names: Names of the index, one per level.
         dtype: Type of the index as pandas names it; None: that of the values.
-        levels: Labels of each level of an index of several levels; `values` has their tuples. Empty for one level.
+        levels: Labels of each level of an index of several levels; `values` has their tuples. Empty
+            for one level.
     """
 
     values: Sequence[Any]
@@ -65,7 +66,9 @@ class RowLabels:
         import pandas as pd
 
         if self.levels:
-            levels: pd.Index = pd.MultiIndex.from_arrays([level.index for level in self.levels], names=self.names)
+            levels: pd.Index = pd.MultiIndex.from_arrays(
+                [level.index for level in self.levels], names=self.names
+            )
             return levels
         values: Any = self.values
         index: pd.Index
@@ -87,10 +90,13 @@ class RowLabels:
             return RowLabels(range(index.start, index.stop, index.step), names)
         if isinstance(index, pd.MultiIndex):
             levels = tuple(RowLabels.of(index.get_level_values(k)) for k in range(index.nlevels))
-            return RowLabels(list(zip(*(level.values for level in levels), strict=True)), names, levels=levels)
+            return RowLabels(
+                list(zip(*(level.values for level in levels), strict=True)), names, levels=levels
+            )
         return RowLabels(index.tolist(), names, str(index.dtype))
 
-    # -- storage -----------------------------------------------------------------------------------------------------
+    # -- storage
+    # ----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the labels for storage: JSON values, with times and other types as text."""
@@ -98,7 +104,10 @@ class RowLabels:
         if self.levels:
             return {"names": names, "levels": [level.to_dict() for level in self.levels]}
         if isinstance(self.values, range):
-            return {"names": names, "range": [self.values.start, self.values.stop, self.values.step]}
+            return {
+                "names": names,
+                "range": [self.values.start, self.values.stop, self.values.step],
+            }
         dtype = self.dtype
         if dtype is not None and not _is_restorable(dtype):
             dtype = None
@@ -118,10 +127,14 @@ class RowLabels:
         names = tuple(stored["names"])
         if "levels" in stored:
             levels = tuple(RowLabels.from_dict(level, count) for level in stored["levels"])
-            return RowLabels(list(zip(*(level.values for level in levels), strict=True)), names, levels=levels)
+            return RowLabels(
+                list(zip(*(level.values for level in levels), strict=True)), names, levels=levels
+            )
         values: Sequence[Any] = range(*stored["range"]) if "range" in stored else stored["values"]
         if len(values) != count:
-            raise SerializationError(f"a table of {count} rows must have {count} labels, got {len(values)}; fix them")
+            raise SerializationError(
+                f"a table of {count} rows must have {count} labels, got {len(values)}; fix them"
+            )
         if isinstance(values, range):
             return RowLabels(values, names)
         dtype = stored["dtype"]

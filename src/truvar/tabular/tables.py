@@ -1,8 +1,8 @@
 """Tables from files and from other libraries as pandas DataFrames.
 
 CSV files are read with the delimiter, decimal sign and thousands separators that they have
-(`truvar.tabular.delimited`), Excel workbooks with openpyxl. Tables of polars, pyarrow and others come through narwhals,
-or through the dataframe interchange protocol where it is not installed.
+(`truvar.tabular.delimited`), Excel workbooks with openpyxl. Tables of polars, pyarrow and others
+come through narwhals, or through the dataframe interchange protocol where it is not installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truvar.exceptions import InvalidArgumentError, InvalidDomainError, MissingDependencyError, import_optional
+from truvar.exceptions import (
+    InvalidArgumentError,
+    InvalidDomainError,
+    MissingDependencyError,
+    import_optional,
+)
 from truvar.messages import unknown_name
 from truvar.tabular.column_types import is_saved_index
 from truvar.tabular.delimited import (
@@ -38,8 +43,8 @@ def as_table(table: Any) -> pd.DataFrame:
     """Return a table as a DataFrame: one of another library is converted, a file is read.
 
     Args:
-        table: A DataFrame, a table of another library, a dictionary of arrays, or the path of a CSV file or an Excel
-            workbook.
+        table: A DataFrame, a table of another library, a dictionary of arrays, or the path of a CSV
+            file or an Excel workbook.
 
     Raises:
         InvalidDomainError: If it is none of these, or the file cannot be read.
@@ -58,9 +63,12 @@ def as_table(table: Any) -> pd.DataFrame:
     if converted is not None:
         return converted
     if hasattr(table, "collect"):
-        raise InvalidDomainError(f"a table must be in memory, got a {type(table).__name__}; give table.collect()")
+        raise InvalidDomainError(
+            f"a table must be in memory, got a {type(table).__name__}; give table.collect()"
+        )
     raise InvalidDomainError(
-        "a table must be a DataFrame or the path of a CSV file, or a dictionary of its columns, got "
+        "a table must be a DataFrame or the path of a CSV file, or a dictionary of its columns, "
+        "got "
         f"{repr(table)[:LONGEST_REPR]}; convert an array with pd.DataFrame(array, columns=[...])"
     )
 
@@ -81,7 +89,11 @@ def from_python(table: Any) -> pd.DataFrame | None:
         return table.to_frame("x" if table.name is None else str(table.name))
     if isinstance(table, np.ndarray) and table.dtype.names is not None:
         return pd.DataFrame({name: table[name] for name in table.dtype.names})
-    if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
+    if (
+        isinstance(table, (list, tuple))
+        and table
+        and all(isinstance(row, Mapping) for row in table)
+    ):
         return pd.DataFrame([dict(row) for row in table])
     if not isinstance(table, Mapping):
         return None
@@ -90,7 +102,8 @@ def from_python(table: Any) -> pd.DataFrame | None:
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
         described = ", ".join(f"{name}: {shape}" for name, shape in shapes.items())
         raise InvalidDomainError(
-            f"the columns of a table must be lists of one length, got the shapes {described}; give one value per row"
+            f"the columns of a table must be lists of one length, got the shapes {described}; give "
+            "one value per row"
         )
     return pd.DataFrame({name: _plain_column(column) for name, column in columns.items()})
 
@@ -104,11 +117,16 @@ def from_other_library(table: Any) -> pd.DataFrame | None:
     """Return a table of another library as a DataFrame; None if it is no table.
 
     Raises:
-        MissingDependencyError: If it is a table that only narwhals converts, and narwhals is not installed.
+        MissingDependencyError: If it is a table that only narwhals converts, and narwhals is not
+            installed.
     """
     import pandas as pd
 
-    if _library(table) == "pyarrow" and hasattr(table, "__arrow_c_array__") and hasattr(table, "schema"):
+    if (
+        _library(table) == "pyarrow"
+        and hasattr(table, "__arrow_c_array__")
+        and hasattr(table, "schema")
+    ):
         table = import_optional("pyarrow", "a record batch", "frames").Table.from_batches([table])
     is_table = hasattr(table, "__dataframe__") or hasattr(table, "__arrow_c_stream__")
     if not is_table:
@@ -118,7 +136,9 @@ def from_other_library(table: Any) -> pd.DataFrame | None:
     except MissingDependencyError:
         if not hasattr(table, "__dataframe__"):
             raise
-        with warnings.catch_warnings():  # the protocol is to be replaced, which is not the user's concern
+        with (
+            warnings.catch_warnings()
+        ):  # the protocol is to be replaced, which is not the user's concern
             warnings.simplefilter("ignore", category=FutureWarning)
             return pd.api.interchange.from_dataframe(table)
     try:
@@ -128,7 +148,9 @@ def from_other_library(table: Any) -> pd.DataFrame | None:
     columns = {}
     for name in frame.columns:
         column = frame[name]
-        columns[name] = column.to_numpy() if column.dtype.is_numeric() else pd.Series(column.to_list())
+        columns[name] = (
+            column.to_numpy() if column.dtype.is_numeric() else pd.Series(column.to_list())
+        )
     return pd.DataFrame(columns)
 
 
@@ -136,7 +158,8 @@ def _library(table: Any) -> str:
     return type(table).__module__.partition(".")[0]
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
+# -- files
+# --------------------------------------------------------------------------------------------------
 
 
 def is_excel(path: str | Path) -> bool:
@@ -159,14 +182,19 @@ def read_table(path: str | Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise InvalidDomainError(f"there is no file {path}; check the path") from None
     except OSError as error:
-        raise InvalidDomainError(f"{path} cannot be read ({error.strerror}); give the path of a CSV file") from None
+        raise InvalidDomainError(
+            f"{path} cannot be read ({error.strerror}); give the path of a CSV file"
+        ) from None
     except UnicodeDecodeError:
         raise InvalidDomainError(
-            f"{path} must be UTF-8 text, got another encoding; save it as CSV UTF-8, or read it with "
+            f"{path} must be UTF-8 text, got another encoding; save it as CSV UTF-8, or read it "
+            "with "
             "pd.read_csv(path, encoding='cp1252')"
         ) from None
     except (ValueError, InvalidArgumentError) as error:
-        raise InvalidDomainError(f"{path} is not a readable CSV file ({error}); check its contents") from None
+        raise InvalidDomainError(
+            f"{path} is not a readable CSV file ({error}); check its contents"
+        ) from None
 
 
 def decode(content: bytes) -> str:
@@ -183,7 +211,8 @@ def parse_table(text: str) -> pd.DataFrame:
 
     Raises:
         ValueError: If it is not a table.
-        InvalidArgumentError: If a row has too many cells, or its numbers are mixed; the message names the line.
+        InvalidArgumentError: If a row has too many cells, or its numbers are mixed; the message
+            names the line.
     """
     import pandas as pd
 
@@ -191,17 +220,23 @@ def parse_table(text: str) -> pd.DataFrame:
     if not is_plain(text) or has_repeated_names(text):
         return _to_frame(read_cells(text))
     with warnings.catch_warnings():
-        # A row with more cells than the header has names: pandas would take its first cell for a label.
+        # A row with more cells than the header has names: pandas would take its first cell for a
+        # label.
         warnings.simplefilter("error", category=pd.errors.ParserWarning)
-        # Before pandas 3 many numbers are off in the last digit without `float_precision`, which is deprecated since.
+        # Before pandas 3 many numbers are off in the last digit without `float_precision`, which is
+        # deprecated since.
         warnings.simplefilter("ignore", category=DeprecationWarning)
         content = StringIO(text.lstrip("\ufeff"))
         try:
-            frame = pd.read_csv(content, index_col=False, skipinitialspace=True, float_precision="round_trip")
+            frame = pd.read_csv(
+                content, index_col=False, skipinitialspace=True, float_precision="round_trip"
+            )
         except (pd.errors.ParserWarning, pd.errors.ParserError):
             return _to_frame(read_cells(text))
     frame.columns = frame.columns.str.strip()
-    unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and frame[name].isna().all()]
+    unnamed = [
+        name for name in frame.columns if name.startswith("Unnamed: ") and frame[name].isna().all()
+    ]
     return frame.drop(columns=unnamed)
 
 
@@ -255,7 +290,9 @@ def _to_frame(content: DelimitedText) -> pd.DataFrame:
     for k, name in enumerate(content.header):
         cells = [row[k] for _, row in content.rows]
         try:
-            numbers = [float("nan") if is_missing(cell) else content.numbers.parse(cell) for cell in cells]
+            numbers = [
+                float("nan") if is_missing(cell) else content.numbers.parse(cell) for cell in cells
+            ]
         except ValueError:
             columns[name] = pd.Series([None if cell == "" else cell for cell in cells])
             continue

@@ -1,10 +1,11 @@
 """Contract tests for implementations of `truvar.storage.base.EventLog`.
 
-`check_event_log(open_log)` checks transactions that succeed and transactions that fail, readers that know only some of
-the events, concurrent writers, and whole studies. It raises `AssertionError` with the requirement that is not met.
+`check_event_log(open_log)` checks transactions that succeed and transactions that fail, readers
+that know only some of the events, concurrent writers, and whole studies. It raises `AssertionError`
+with the requirement that is not met.
 
-`open_log(name)` must open the event log of that name and create it if it does not exist. Two calls with the same name
-must open the same event log.
+`open_log(name)` must open the event log of that name and create it if it does not exist. Two calls
+with the same name must open the same event log.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ def check_event_log(open_log: OpenLog) -> None:
     Raises:
         AssertionError: If a requirement is not met.
     """
-    for check in (check_append, check_rollback, check_new_events, check_concurrent_writers, check_study):
+    for check in (
+        check_append,
+        check_rollback,
+        check_new_events,
+        check_concurrent_writers,
+        check_study,
+    ):
         check(open_log)
 
 
@@ -89,7 +96,10 @@ def check_new_events(open_log: OpenLog) -> None:
         numbers = [event.number for event in transaction.new_events]
         _require(numbers == [2, 3], "new_events are the events that others appended since")
         transaction.appended.append(_note_event(4))
-    _require([event.number for event in one.since(3)] == [4], "events are visible to everybody who opened the log")
+    _require(
+        [event.number for event in one.since(3)] == [4],
+        "events are visible to everybody who opened the log",
+    )
 
 
 def check_concurrent_writers(open_log: OpenLog) -> None:
@@ -125,18 +135,30 @@ def check_study(open_log: OpenLog) -> None:
         study.withdraw(3)
         study.note("the probe was cleaned")
     stored = Study.from_event_log(open_log("study"), "study")
-    _require(stored.measurements.equals(memory.measurements), "a reopened study has the same measurements")
+    _require(
+        stored.measurements.equals(memory.measurements),
+        "a reopened study has the same measurements",
+    )
     _require(stored.history.equals(memory.history), "a reopened study has the same history")
     _require(stored.ask() == memory.ask(), "a reopened study continues with the same suggestion")
 
 
-# -- helpers -----------------------------------------------------------------------------------------------------------
+# -- helpers
+# --------------------------------------------------------------------------------------------------
 
 
 def _study(**options: Any) -> Study:
     domain = Domain.grid(x=np.linspace(0, 1, 7), y=np.linspace(0, 2, 5))
     cost = Cost(base=1.0, travel={"x": 0.5})
-    return Study(domain, LevelSet(0.3), kernel=Matern(0.4, nu=2.5), mean=0.0, noise=0.01, cost=cost, **options)
+    return Study(
+        domain,
+        LevelSet(0.3),
+        kernel=Matern(0.4, nu=2.5),
+        mean=0.0,
+        noise=0.01,
+        cost=cost,
+        **options,
+    )
 
 
 def _measure(suggestion: Suggestion) -> float:

@@ -1,10 +1,11 @@
 """Contract suite for policies, ours and other people's.
 
-`check_policy(MyPolicy())` runs a policy through finite domains, boxes, batches, pending measurements, noise levels,
-travel costs, seeds and finished studies, with every goal that it supports. A policy does not support a goal if making
-the study raises `UnsupportedGoalError`, and noise levels if it raises `UnsupportedNoiseLevelsError`; any other
-exception means that the policy is broken. A violation raises `AssertionError`, whose message names the requirement.
-Each check can also be run by itself.
+`check_policy(MyPolicy())` runs a policy through finite domains, boxes, batches, pending
+measurements, noise levels, travel costs, seeds and finished studies, with every goal that it
+supports. A policy does not support a goal if making the study raises `UnsupportedGoalError`, and
+noise levels if it raises `UnsupportedNoiseLevelsError`; any other exception means that the policy
+is broken. A violation raises `AssertionError`, whose message names the requirement. Each check can
+also be run by itself.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ LEVELS = NoiseLevels(variance=[1e-4, 1e-2, 0.1], cost=[9.0, 4.0, 1.0])
 
 BATCH = 4  # suggestions in a batch
 FINE_POINTS = 101  # points of the domain on which repeated suggestions are counted
-NEGLIGIBLE_NOISE = 1e-6  # noise variance (prior variance 1) with which measuring a point twice is of no use
+NEGLIGIBLE_NOISE = (
+    1e-6  # noise variance (prior variance 1) with which measuring a point twice is of no use
+)
 
 
 def check_policy(policy: Policy) -> None:
@@ -46,14 +49,19 @@ def check_policy(policy: Policy) -> None:
         check(policy)
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
+# -- checks
+# --------------------------------------------------------------------------------------------------
 
 
 def check_interface(policy: Policy) -> None:
     """Check attributes and methods, and that at least one goal is supported."""
     for name in ("per_cost", "signed"):
         _require(isinstance(getattr(policy, name, None), bool), policy, f"{name} is True or False")
-    _require(isinstance(getattr(policy, "confidence", None), Confidence), policy, "confidence is a Confidence")
+    _require(
+        isinstance(getattr(policy, "confidence", None), Confidence),
+        policy,
+        "confidence is a Confidence",
+    )
     for name in METHODS:
         _require(callable(getattr(policy, name, None)), policy, f"{name} is a method")
     _require(len(supported_goals(policy)) > 0, policy, "it supports at least one goal")
@@ -61,7 +69,9 @@ def check_interface(policy: Policy) -> None:
 
 def check_finite_domain(policy: Policy) -> None:
     """Check that scores are valid and that the suggestion is the row with the highest score."""
-    table = pd.DataFrame({"x": [0.0, 0.1, 0.3, 0.35, 0.7, 0.9, 1.0], "y": [0.5, 0.0, 1.0, 0.4, 0.2, 0.9, 0.6]})
+    table = pd.DataFrame(
+        {"x": [0.0, 0.1, 0.3, 0.35, 0.7, 0.9, 1.0], "y": [0.5, 0.0, 1.0, 0.4, 0.2, 0.9, 0.6]}
+    )
     for goal in supported_goals(policy):
         for domain in (_line(), Domain.table(table)):
             study = _study(policy, goal, domain)
@@ -74,9 +84,17 @@ def check_finite_domain(policy: Policy) -> None:
                 suggestion = _ask(study)
                 if suggestion is None:
                     break
-                _require(suggestion.index in range(len(domain)), policy, "it chooses points of a finite domain")
+                _require(
+                    suggestion.index in range(len(domain)),
+                    policy,
+                    "it chooses points of a finite domain",
+                )
                 is_best = scores[suggestion.index] >= best - 1e-6 * max(1.0, abs(best))
-                _require(bool(is_best), policy, "it chooses the highest score among the rows that it allows")
+                _require(
+                    bool(is_best),
+                    policy,
+                    "it chooses the highest score among the rows that it allows",
+                )
                 study.tell(suggestion, f(suggestion.point))
 
 
@@ -102,7 +120,11 @@ def check_batch(policy: Policy) -> None:
         study = _study(policy, goal)
         batch = _ask_batch(study)
         _require(0 < len(batch) <= BATCH, policy, "a new study has something to measure")
-        _require(len({suggestion.id for suggestion in batch}) == len(batch), policy, "every suggestion has its own id")
+        _require(
+            len({suggestion.id for suggestion in batch}) == len(batch),
+            policy,
+            "every suggestion has its own id",
+        )
         for suggestion in reversed(batch):
             study.tell(suggestion, f(suggestion.point))
         _gains(study)
@@ -111,21 +133,25 @@ def check_batch(policy: Policy) -> None:
 def check_pending(policy: Policy) -> None:
     """Check that pending measurements are taken into account, and can be withdrawn.
 
-    Two observations equal to the prior mean leave the mean flat, so that only the variance tells points apart. With
-    negligible noise it is of no use then to measure a pending point again, whatever the goal: a batch must not contain
-    a point twice. A policy whose scores depend on the seed may repeat one of four points, since one that chooses at
-    random repeats points by chance; if it chooses uniformly, it repeats two of four with a probability below 0.1 % per
-    goal. There is no other exception: a policy that cannot see pending points wastes parallel measurements.
+    Two observations equal to the prior mean leave the mean flat, so that only the variance tells
+    points apart. With negligible noise it is of no use then to measure a pending point again,
+    whatever the goal: a batch must not contain a point twice. A policy whose scores depend on the
+    seed may repeat one of four points, since one that chooses at random repeats points by chance;
+    if it chooses uniformly, it repeats two of four with a probability below 0.1 % per goal. There
+    is no other exception: a policy that cannot see pending points wastes parallel measurements.
     """
     for goal in supported_goals(policy):
         study = _flat_study(policy, goal, seed=0)
-        depends_on_seed = not np.array_equal(_gains(study), _gains(_flat_study(policy, goal, seed=1)))
+        depends_on_seed = not np.array_equal(
+            _gains(study), _gains(_flat_study(policy, goal, seed=1))
+        )
         rows = [suggestion.index for suggestion in _ask_batch(study)]
         repeats = len(rows) - len(set(rows))
         _require(
             repeats <= int(depends_on_seed),
             policy,
-            f"it takes pending points into account and does not suggest them again (suggested rows {rows})",
+            "it takes pending points into account and does not suggest them again (suggested rows "
+            f"{rows})",
         )
         study = _study(policy, goal)
         _tell_some(study)
@@ -134,7 +160,11 @@ def check_pending(policy: Policy) -> None:
             continue
         _gains(study)
         study.withdraw(suggestion)
-        _require(_ask(study) is not None, policy, "there is something to measure after a suggestion is withdrawn")
+        _require(
+            _ask(study) is not None,
+            policy,
+            "there is something to measure after a suggestion is withdrawn",
+        )
 
 
 def check_levels(policy: Policy) -> None:
@@ -152,7 +182,11 @@ def check_levels(policy: Policy) -> None:
             suggestion = _ask(study)
             if suggestion is None:
                 break
-            _require(suggestion.level in allowed, policy, f"it measures with a noise level of {list(allowed)}")
+            _require(
+                suggestion.level in allowed,
+                policy,
+                f"it measures with a noise level of {list(allowed)}",
+            )
             is_own = suggestion.noise == LEVELS.variance[int(suggestion.level or 0)]
             _require(is_own, policy, "the noise of a suggestion is that of its level")
             study.tell(suggestion, f(suggestion.point))
@@ -179,8 +213,12 @@ def check_seeds(policy: Policy) -> None:
         second = _study(policy, goal)
         for _ in range(4):
             suggestions = [_ask(study) for study in (first, other, second)]
-            points = [None if suggestion is None else suggestion.point for suggestion in suggestions]
-            _require(points[0] == points[2], policy, "the same seed and values give the same suggestions")
+            points = [
+                None if suggestion is None else suggestion.point for suggestion in suggestions
+            ]
+            _require(
+                points[0] == points[2], policy, "the same seed and values give the same suggestions"
+            )
             for study, suggestion in zip((first, other, second), suggestions, strict=True):
                 if suggestion is not None:
                     study.tell(suggestion, f(suggestion.point))
@@ -215,7 +253,8 @@ CHECKS: tuple[Callable[[Policy], None], ...] = (
 )
 
 
-# -- studies to check with ---------------------------------------------------------------------------------------------
+# -- studies to check with
+# ---------------------------------------------------------------------------------------------
 
 
 def f(point: Mapping[Any, float]) -> float:
@@ -238,7 +277,8 @@ def supported_goals(policy: Policy) -> list[Goal]:
             continue
         except Exception as error:
             raise AssertionError(
-                f"{policy!r} violates the policy contract: a study with the goal {goal} can be made, or raises "
+                f"{policy!r} violates the policy contract: a study with the goal {goal} can be "
+                "made, or raises "
                 f"UnsupportedGoalError, got {error!r}"
             ) from error
         goals.append(goal)
@@ -250,7 +290,11 @@ def _line() -> Domain:
 
 
 def _study(policy: Policy, goal: Goal, domain: Domain | None = None, **options: Any) -> Study:
-    settings: dict[str, Any] = {"kernel": ConstantKernel(1.0) * Matern(0.2, nu=2.5), "mean": 0.0, "noise": 1e-3}
+    settings: dict[str, Any] = {
+        "kernel": ConstantKernel(1.0) * Matern(0.2, nu=2.5),
+        "mean": 0.0,
+        "noise": 1e-3,
+    }
     return Study(domain or _line(), goal, policy=policy, **{**settings, **options})
 
 
@@ -298,7 +342,9 @@ def _gains(study: Study) -> Array:
     candidates = study.candidates()
     gains = policy.score(study.policy_context(), candidates)
     is_shape = gains.shape == candidates.noise.shape
-    _require(is_shape, policy, "the score has one number per candidate row and noise level, shape (c, K)")
+    _require(
+        is_shape, policy, "the score has one number per candidate row and noise level, shape (c, K)"
+    )
     _require(not np.isnan(gains).any(), policy, "no score is NaN")
     least = gains[np.isfinite(gains)].min(initial=0.0)
     _require(policy.signed or least >= 0, policy, "a score that is not signed is not negative")

@@ -9,15 +9,18 @@
 | Corollary 3.1, eq. (17) | `improved` |
 | Corollary 3.2 | `choose_noise` |
 
-The corollaries come with two sets of constants: `PAPER` as printed, `DERIVED` as their proofs give them once four slips
-are corrected (docs/theory.md has the derivation, tests/theory/test_theory.py the counterexamples):
+The corollaries come with two sets of constants: `PAPER` as printed, `DERIVED` as their proofs give
+them once four slips are corrected (docs/theory.md has the derivation, tests/theory/test_theory.py
+the counterexamples):
 
-- the sum of log(1 + sigma_t^2 / sigma^2) over the greedy points is *twice* the information, so C_1 = 2 / log(1 +
-  sigma^-2);
-- for the same reason 2 sigma^2 becomes 2 sigma^2 / log 2, with alpha <= log(1 + alpha) / log 2 on [0, 1];
-- the last epoch's eta can be r epsilon / (4 (1 + slack)), so the logarithm has 16 / r^2 = 64 where 16 is printed;
-- an epoch can exceed its cost by the least of c_max and C*, not by the cost of the level that the bound is taken for
-  (Corollary 3.2).
+- the sum of log(1 + sigma_t^2 / sigma^2) over the greedy points is *twice* the information, so C_1
+  = 2 / log(1 + sigma^-2);
+- for the same reason 2 sigma^2 becomes 2 sigma^2 / log 2, with alpha <= log(1 + alpha) / log 2 on
+  [0, 1];
+- the last epoch's eta can be r epsilon / (4 (1 + slack)), so the logarithm has 16 / r^2 = 64 where
+  16 is printed;
+- an epoch can exceed its cost by the least of c_max and C*, not by the cost of the level that the
+  bound is taken for (Corollary 3.2).
 
 epsilon is in the user's units throughout.
 """
@@ -43,7 +46,8 @@ from truvar.validation import check_fraction, check_positive
 MAX_STEPS = 1e15  # a number of measurements beyond this counts as infinite
 
 
-# -- Theorem 3.1 -------------------------------------------------------------------------------------------------------
+# -- Theorem 3.1
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,10 @@ class CostBound:
 
 @blas_in_one_thread()
 def theorem(
-    setting: TheorySetting, epsilon: float, delta: float, undecided: Callable[[float], Mask] | None = None
+    setting: TheorySetting,
+    epsilon: float,
+    delta: float,
+    undecided: Callable[[float], Mask] | None = None,
 ) -> CostBound:
     """Solve for the C_(i) and beta_(i) of Theorem 3.1 jointly, and for C_epsilon.
 
@@ -93,15 +100,16 @@ def theorem(
         setting: Prior, noise, cost and epochs.
         epsilon: The accuracy asked for, in the user's units.
         delta: Probability that the bound may fail.
-        undecided: Function from 4 (1 + slack) eta_(i-1), in the user's units, to Mbar_(i-1); for a known f,
-            `lambda gap: within_gap(goal, f, gap)`. None: all of D.
+        undecided: Function from 4 (1 + slack) eta_(i-1), in the user's units, to Mbar_(i-1); for a
+            known f, `lambda gap: within_gap(goal, f, gap)`. None: all of D.
 
     Raises:
         InvalidArgumentError: If slack, eta, epsilon or delta are outside their ranges.
     """
     if setting.slack <= 0 or setting.eta <= 0:
         raise InvalidArgumentError(
-            f"the theorem needs slack > 0 and eta > 0, got slack {setting.slack:g} and eta {setting.eta:g}; "
+            f"the theorem needs slack > 0 and eta > 0, got slack {setting.slack:g} and eta "
+            f"{setting.eta:g}; "
             "give slack = 0.1"
         )
     check_positive(epsilon, "epsilon", example="0.1")
@@ -128,7 +136,8 @@ def _joint(
 ) -> tuple[float, float, float]:
     """Return the least C_(i) with its beta_(i) and C*.
 
-    C -> C* log(...) + c_max grows more slowly than C, so it is iterated from below until it stops growing.
+    C -> C* log(...) + c_max grows more slowly than C, so it is iterated from below until it stops
+    growing.
     """
     cost = setting.max_cost
     while True:
@@ -142,7 +151,9 @@ def _joint(
             return inf, beta, cover
 
 
-def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float, max_cost: float) -> float:
+def epoch_cost(
+    cover: float, points: int, beta: float, eta: float, slack: float, max_cost: float
+) -> float:
     """Return C* log(|Mbar| beta / (slack^2 eta^2)) + c_max, the right-hand side of eq. (13)."""
     if points == 0:
         return 0.0
@@ -152,19 +163,23 @@ def epoch_cost(cover: float, points: int, beta: float, eta: float, slack: float,
 def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
     """Return Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i).
 
-    With an implicit threshold w max f the width of the maximum's bounds adds a share w (docs/theory.md).
+    With an implicit threshold w max f the width of the maximum's bounds adds a share w
+    (docs/theory.md).
     """
     if isinstance(goal, Bands):
         distance = np.abs(f[:, None] - np.array(goal.thresholds)).min(axis=1)
         return np.asarray(distance <= gap / 2)
     if isinstance(goal, LevelSet):
         h = goal.thresholds(f, f)[0]
-        return np.asarray(np.abs(f - h) <= gap / 2 * (1 + (goal.fraction_of_max or goal.fraction_of_min or 0.0)))
+        return np.asarray(
+            np.abs(f - h) <= gap / 2 * (1 + (goal.fraction_of_max or goal.fraction_of_min or 0.0))
+        )
     values = goal.sign * f
     return np.asarray(values >= values.max() - gap)
 
 
-# -- corollaries -------------------------------------------------------------------------------------------------------
+# -- corollaries
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -234,7 +249,9 @@ def simplified(
     def needed(gamma: float, beta: float, accuracy: float) -> float:
         return constants.first(noise) * gamma * beta * 96 / accuracy**2
 
-    return _least(setting, epsilon, delta, constants, cost, gain or InformationGain(setting), needed, 0)
+    return _least(
+        setting, epsilon, delta, constants, cost, gain or InformationGain(setting), needed, 0
+    )
 
 
 def improved(
@@ -246,13 +263,17 @@ def improved(
 ) -> Horizon:
     """Evaluate Corollary 3.1, eq. (17), whose dependence on the noise is better; arguments as in `simplified`."""
     noise, cost = _one_level(setting)
-    return _improved(setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0)
+    return _improved(
+        setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0
+    )
 
 
 def level_gains(setting: TheorySetting) -> list[InformationGain]:
     """Return gamma_T with each noise level alone."""
     return [
-        InformationGain(replace(setting, noise=setting.noise[:, k : k + 1], cost=setting.cost[:, k : k + 1]))
+        InformationGain(
+            replace(setting, noise=setting.noise[:, k : k + 1], cost=setting.cost[:, k : k + 1])
+        )
         for k in range(setting.noise.shape[1])
     ]
 
@@ -268,11 +289,14 @@ def choose_noise(
     levels = setting.levels
     if not levels:
         raise InvalidArgumentError(
-            "Corollary 3.2 is about noise levels that are the same everywhere, but noise or cost differ between points"
+            "Corollary 3.2 is about noise levels that are the same everywhere, but noise or cost "
+            "differ between points"
         )
     found = [
         _improved(setting, epsilon, delta, constants, noise, cost, gain, k)
-        for k, ((noise, cost), gain) in enumerate(zip(levels, gains or level_gains(setting), strict=True))
+        for k, ((noise, cost), gain) in enumerate(
+            zip(levels, gains or level_gains(setting), strict=True)
+        )
     ]
     return sorted(found, key=lambda horizon: horizon.cost)
 
@@ -281,7 +305,9 @@ def _improved(
     setting: TheorySetting, epsilon: float, delta: float, constants: Constants, noise: float, cost: float,
     gain: InformationGain, level: int,
 ) -> Horizon:  # fmt: skip
-    early = constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise  # epochs that begin with variances above it
+    early = (
+        constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise
+    )  # epochs that begin with variances above it
     late = constants.sums * constants.late * noise
 
     def needed(gamma: float, beta: float, accuracy: float) -> float:
@@ -297,13 +323,15 @@ def _least(
 ) -> Horizon:  # fmt: skip
     """Return the least T with c T >= c (needed + epochs) log(...) + overshoot, iterated from below.
 
-    T counts measurements of one level at cost c. The overshoot is what epochs may exceed their cost by. The accuracy
-    is epsilon / (1 + slack), in prior standard deviations.
+    T counts measurements of one level at cost c. The overshoot is what epochs may exceed their cost
+    by. The accuracy is epsilon / (1 + slack), in prior standard deviations.
     """
     check_positive(epsilon, "epsilon", example="0.1")
     check_fraction(delta, "delta")
     if setting.slack <= 0:
-        raise InvalidArgumentError(f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1")
+        raise InvalidArgumentError(
+            f"the corollaries need slack > 0, got {setting.slack:g}; give slack = 0.1"
+        )
     accuracy = epsilon / setting.scale / (1 + setting.slack)
     epochs = ceil(log2(8 / accuracy))
     if epochs <= 0:  # the prior is epsilon-accurate
@@ -333,7 +361,8 @@ def _one_level(setting: TheorySetting) -> tuple[float, float]:
     levels = setting.levels
     if len(levels) != 1:
         raise InvalidArgumentError(
-            "this corollary is about one noise variance and one cost, the same everywhere; use theorem(), or "
+            "this corollary is about one noise variance and one cost, the same everywhere; use "
+            "theorem(), or "
             "choose_noise() for noise levels"
         )
     return levels[0]

@@ -1,8 +1,9 @@
 """Bounds on C*(xi, M), eq. (11): the least cost of measurements after which sigma is at most xi on all of M.
 
-Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1, 2, 4, ..., to measure
-the best site for the widest point of M m times over (m repeats are one measurement with an m-th of the noise), again
-and again; and to measure every point of M by itself. `exact_cover` searches all multisets in the order of their cost.
+Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1,
+2, 4, ..., to measure the best site for the widest point of M m times over (m repeats are one
+measurement with an m-th of the noise), again and again; and to measure every point of M by itself.
+`exact_cover` searches all multisets in the order of their cost.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Covering:
         best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / width))).sum())
         repeats = 1
         while cost.min() * repeats < best:
-            attempt = self._attempts.setdefault((level, repeats), _Attempt(self._setting, self._sites, level, repeats))
+            attempt = self._attempts.setdefault(
+                (level, repeats), _Attempt(self._setting, self._sites, level, repeats)
+            )
             best = min(best, attempt.cost(width, best))
             if noise.max() / repeats <= width / 16:
                 break
@@ -82,7 +85,11 @@ class _Attempt:
 
     def cost(self, width: float, limit: float) -> float:
         """Return the cost of bringing every variance to `width`; infinite if that is not below the limit."""
-        while self.widest[-1] > width and self.spent[-1] < limit and len(self.spent) <= MAX_ATTEMPT_SITES:
+        while (
+            self.widest[-1] > width
+            and self.spent[-1] < limit
+            and len(self.spent) <= MAX_ATTEMPT_SITES
+        ):
             self._step()
         enough = next((k for k, left in enumerate(self.widest) if left <= width), None)
         return inf if enough is None else self.spent[enough]
@@ -91,7 +98,9 @@ class _Attempt:
         variance = self._given.variance
         widest = self.sites[np.argmax(variance[self.sites])]
         d = variance + self._noise
-        pays = np.divide(self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > EXACT)
+        pays = np.divide(
+            self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > EXACT
+        )
         x = int(np.argmax(np.minimum(pays, variance[widest]) / self._cost))
         self._given.measure(x, float(self._noise[x]))
         self.widest.append(float(self._given.variance[self.sites].max()))
@@ -115,7 +124,9 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
         variance = covariance.diagonal()
         if len(sites) == 0 or variance[sites].max() <= xi * xi * (1 + 1e-12):
             return spent
-        for action in range(first, len(noise)):  # the order of measurements does not matter: never an earlier one
+        for action in range(
+            first, len(noise)
+        ):  # the order of measurements does not matter: never an earlier one
             x = action // levels
             d = variance[x] + noise[action]
             if variance[x] > EXACT and d > EXACT:
@@ -124,6 +135,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
         if not waiting:
             break
     raise InvalidArgumentError(
-        f"the exact C* at xi = {xi:g} needs more than {MAX_MULTISETS} sets of measurements; use Covering, an "
+        f"the exact C* at xi = {xi:g} needs more than {MAX_MULTISETS} sets of measurements; use "
+        "Covering, an "
         "upper bound"
     )

@@ -5,12 +5,15 @@
 | 1/2 log det(I + sigma^-2 K_T) | `information` of a list of measurements |
 | gamma_T | `InformationGain.at(T)`: greedy <= gamma_T <= upper; `exact_gain` on a few points |
 
-Greedy choice loses at most a factor 1 - 1/e (Nemhauser et al., 1978). Two further upper bounds hold at any T, and the
-least of the three is given. With F the information and D_x its growth by one more measurement of x:
+Greedy choice loses at most a factor 1 - 1/e (Nemhauser et al., 1978). Two further upper bounds hold
+at any T, and the least of the three is given. With F the information and D_x its growth by one more
+measurement of x:
 
-- F is submodular, so gamma_T <= F(S) + T max_x D_x(S) for every S, here each beginning of the greedy sequence;
-- F(N) = 1/2 log det(I + N^1/2 K N^1/2 / sigma^2) is concave in real counts N, so gamma_T <= F(N) + sum_x (N'_x - N_x)
-  g_x <= F(N) + T max g - sum_x N_x g_x for every N with sum T, with the gradient g_x = sigma_N^2(x) / (2 sigma^2).
+- F is submodular, so gamma_T <= F(S) + T max_x D_x(S) for every S, here each beginning of the
+  greedy sequence;
+- F(N) = 1/2 log det(I + N^1/2 K N^1/2 / sigma^2) is concave in real counts N, so gamma_T <= F(N) +
+  sum_x (N'_x - N_x) g_x <= F(N) + T max g - sum_x N_x g_x for every N with sum T, with the gradient
+  g_x = sigma_N^2(x) / (2 sigma^2).
 
 Where measurements have noise levels, the most precise one counts.
 """
@@ -31,8 +34,12 @@ from truvar.theory.setting import Conditioned, TheorySetting
 
 GREEDY_SHARE = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
 MAX_GREEDY_STEPS = 1000  # steps of the greedy sequence
-MAX_SITES_BESIDE_GREEDY = 1000  # sites up to which the relaxation is solved although greedy choice gives a bound too
-MAX_RELAXATION_SITES = 3000  # sites up to which the relaxation is solved where greedy choice gives none
+MAX_SITES_BESIDE_GREEDY = (
+    1000  # sites up to which the relaxation is solved although greedy choice gives a bound too
+)
+MAX_RELAXATION_SITES = (
+    3000  # sites up to which the relaxation is solved where greedy choice gives none
+)
 MAX_RELAXATION_WORK = 1e10  # m^3 x iterations spent on one relaxation, but at least two iterations
 RELAXATION_GAP = 1e-2  # relative gap at which a relaxation counts as solved
 MAX_MULTISETS = 200_000  # multisets tried for an exact value
@@ -44,7 +51,8 @@ class Gain:
 
     Attributes:
         steps: T.
-        greedy: Information of greedy choice, or of its first `MAX_GREEDY_STEPS` steps: a lower bound.
+        greedy: Information of greedy choice, or of its first `MAX_GREEDY_STEPS` steps: a lower
+            bound.
         upper: An upper bound.
     """
 
@@ -59,11 +67,15 @@ class InformationGain:
     def __init__(self, setting: TheorySetting) -> None:
         self._noise = setting.noise.min(axis=1)
         if (self._noise <= 0).any():
-            raise InvalidArgumentError("gamma_T is infinite without noise; give every measurement a noise variance > 0")
+            raise InvalidArgumentError(
+                "gamma_T is infinite without noise; give every measurement a noise variance > 0"
+            )
         self._setting = setting
         self._greedy = Conditioned(setting)
         self._information = [0.0]  # F of the first k greedy measurements
-        self._largest_ratio = [float((setting.prior / self._noise).max())]  # the largest sigma^2 / noise after them
+        self._largest_ratio = [
+            float((setting.prior / self._noise).max())
+        ]  # the largest sigma^2 / noise after them
         self._solved: dict[int, float] = {}
         self._covariance: Array | None = None
         self._shares = np.full(len(self._noise), 1 / len(self._noise))  # of T, as last solved
@@ -72,11 +84,15 @@ class InformationGain:
         """Return the bounds on gamma_T for T = steps."""
         self._extend(min(steps, MAX_GREEDY_STEPS))
         taken = min(steps, len(self._information) - 1)
-        ahead = 0.5 * np.log1p(self._largest_ratio[: taken + 1])  # the growth of F by the best next measurement
+        ahead = 0.5 * np.log1p(
+            self._largest_ratio[: taken + 1]
+        )  # the growth of F by the best next measurement
         upper = float((np.array(self._information[: taken + 1]) + steps * ahead).min())
         if taken == steps:
             upper = min(upper, self._information[steps] / GREEDY_SHARE)
-        if len(self._noise) <= (MAX_SITES_BESIDE_GREEDY if taken == steps else MAX_RELAXATION_SITES):
+        if len(self._noise) <= (
+            MAX_SITES_BESIDE_GREEDY if taken == steps else MAX_RELAXATION_SITES
+        ):
             upper = min(upper, self._relaxed(steps))
         return Gain(steps, self._information[taken], max(upper, self._information[taken]))
 
@@ -90,7 +106,9 @@ class InformationGain:
         given = self._greedy
         while len(self._information) <= steps:
             x = int(np.argmax(given.variance / self._noise))
-            self._information.append(self._information[-1] + 0.5 * float(np.log1p(given.variance[x] / self._noise[x])))
+            self._information.append(
+                self._information[-1] + 0.5 * float(np.log1p(given.variance[x] / self._noise[x]))
+            )
             given.measure(x, float(self._noise[x]))
             self._largest_ratio.append(float((given.variance / self._noise).max()))
 
@@ -104,7 +122,9 @@ class InformationGain:
         for _ in range(int(np.clip(MAX_RELAXATION_WORK / len(self._noise) ** 3, 2, 15))):
             try:
                 value, variance = _relaxation(self._covariance, steps * self._shares / self._noise)
-            except np.linalg.LinAlgError:  # the precision is too large for the arithmetic: the other bounds remain
+            except (
+                np.linalg.LinAlgError
+            ):  # the precision is too large for the arithmetic: the other bounds remain
                 break
             gradient = steps * variance / (2 * self._noise)  # by the shares
             mean = float(self._shares @ gradient)
@@ -142,7 +162,8 @@ def exact_gain(setting: TheorySetting, steps: int) -> float:
     count = comb(len(setting.prior) + steps - 1, steps)
     if count > MAX_MULTISETS:
         raise InvalidArgumentError(
-            f"the exact gamma_T would need {count} sets of measurements, more than {MAX_MULTISETS}; use InformationGain"
+            f"the exact gamma_T would need {count} sets of measurements, more than "
+            f"{MAX_MULTISETS}; use InformationGain"
         )
     multisets = combinations_with_replacement(range(len(setting.prior)), steps)
     return max(information(setting, sites) for sites in multisets)

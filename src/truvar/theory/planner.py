@@ -1,8 +1,9 @@
 """Budget that an epsilon needs, by simulation: the study is run on functions drawn from its own prior.
 
-f need not be drawn on the whole domain. If each value is drawn from the posterior predictive distribution of the
-measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise), the values have exactly the joint
-distribution that a draw of f from the prior, measured with noise, would give them.
+f need not be drawn on the whole domain. If each value is drawn from the posterior predictive
+distribution of the measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise),
+the values have exactly the joint distribution that a draw of f from the prior, measured with noise,
+would give them.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ class Plan:
     Attributes:
         epsilon: The accuracy asked for.
         cost: Costs at which the runs are compared, shape (g,).
-        paths: Epsilon of every run when that cost was spent, shape (runs, g); after its end a run keeps its last.
-        reached: Cost at which every run reached epsilon, shape (runs,); infinite where the limit came first.
+        paths: Epsilon of every run when that cost was spent, shape (runs, g); after its end a run
+            keeps its last.
+        reached: Cost at which every run reached epsilon, shape (runs,); infinite where the limit
+            came first.
     """
 
     epsilon: float
@@ -87,7 +90,9 @@ class Plan:
     def budget(self, share: float = 0.5) -> float | None:
         """Return the cost by which this share of the runs reached epsilon, or None if too few did."""
         if not 0 < share <= 1:
-            raise InvalidArgumentError(f"share must be > 0 and <= 1, got {share}; give a number such as 0.9")
+            raise InvalidArgumentError(
+                f"share must be > 0 and <= 1, got {share}; give a number such as 0.9"
+            )
         value = float(np.sort(self.reached)[int(np.ceil(share * len(self.reached))) - 1])
         return value if value < inf else None
 
@@ -126,12 +131,15 @@ def simulate(
         progress: Called with the number of runs done and the number of all runs.
 
     Raises:
-        InvalidArgumentError: If a limit is not positive, or the budget does not pay for one measurement.
+        InvalidArgumentError: If a limit is not positive, or the budget does not pay for one
+            measurement.
     """
     if runs < 1 or steps < 1 or not budget > 0 or not epsilon > 0:
         raise InvalidArgumentError(
-            "a simulation needs at least one run and one step, and a positive budget and epsilon, got "
-            f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}; raise those that are not"
+            "a simulation needs at least one run and one step, and a positive budget and epsilon, "
+            "got "
+            f"runs={runs}, steps={steps}, budget={budget}, epsilon={epsilon}; raise those that are "
+            "not"
         )
     ended = []
     for k in range(runs):

@@ -98,14 +98,26 @@ class TheorySetting:
             InvalidArgumentError: If the matrix is not square or its largest variance is not 1.
         """
         matrix = np.asarray(covariance, dtype=float)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or abs(matrix.diagonal().max() - 1) > 1e-9:
+        if (
+            matrix.ndim != 2
+            or matrix.shape[0] != matrix.shape[1]
+            or abs(matrix.diagonal().max() - 1) > 1e-9
+        ):
             raise InvalidArgumentError(
                 "the covariance must be a square matrix with a largest variance of 1, got shape "
-                f"{matrix.shape} and its largest diagonal entry {matrix.diagonal().max():g}; divide it by that"
+                f"{matrix.shape} and its largest diagonal entry {matrix.diagonal().max():g}; "
+                "divide it by that"
             )
         noises, costs = np.broadcast_arrays(_table(noise, len(matrix)), _table(cost, len(matrix)))
         return TheorySetting(
-            lambda x: matrix[x], matrix.diagonal().copy(), noises, costs, len(matrix), eta=eta, r=r, slack=slack
+            lambda x: matrix[x],
+            matrix.diagonal().copy(),
+            noises,
+            costs,
+            len(matrix),
+            eta=eta,
+            r=r,
+            slack=slack,
         )
 
     @property

@@ -1,14 +1,16 @@
 """Diagnostics of Assumption 3.1: is the variance reduction psi of a problem submodular?
 
-Submodular means that a measurement helps less, never more, once others were made. Two diagnostics, on random draws:
+Submodular means that a measurement helps less, never more, once others were made. Two diagnostics,
+on random draws:
 
-- triples: for a target x and measurements a, b, given a few others A, by how much psi_x(a | A + b) exceeds psi_x(a |
-  A);
-- sets: the proof of Theorem 3.1 needs only g(S) <= sum of g({s}) over s in S, with g summed over all targets (eq. (25)
-  follows). The least ratio sum / g(S) that was found is at least 1 where that holds.
+- triples: for a target x and measurements a, b, given a few others A, by how much psi_x(a | A + b)
+  exceeds psi_x(a | A);
+- sets: the proof of Theorem 3.1 needs only g(S) <= sum of g({s}) over s in S, with g summed over
+  all targets (eq. (25) follows). The least ratio sum / g(S) that was found is at least 1 where that
+  holds.
 
-Neither proves the assumption; a failure refutes it. The confidence statement of a certificate does not need it, only
-the bounds on cost do.
+Neither proves the assumption; a failure refutes it. The confidence statement of a certificate does
+not need it, only the bounds on cost do.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Submodularity:
         mean: Mean excess of the violations.
         sets: Number of random sets.
         ratio: Smallest ratio of the sum over s of g({s}) to g(S).
-        excess: g_{1,max}, eq. (24): excess variance over all targets at the start, with the given truncation.
+        excess: g_{1,max}, eq. (24): excess variance over all targets at the start, with the given
+            truncation.
     """
 
     triples: int
@@ -54,14 +57,23 @@ class Submodularity:
 
     def __str__(self) -> str:
         return (
-            f"the variance reduction is not submodular in {self.share:.1%} of {self.triples} random triples, by "
-            f"{self.worst:.2g} of the prior variance at most; summed over all points, single gains add up to at least "
-            f"{self.ratio:.3g} times the joint gain in {self.sets} random sets (the bound on the cost needs 1)"
+            f"the variance reduction is not submodular in {self.share:.1%} of {self.triples} "
+            "random triples, by "
+            f"{self.worst:.2g} of the prior variance at most; summed over all points, single gains "
+            "add up to at least "
+            f"{self.ratio:.3g} times the joint gain in {self.sets} random sets (the bound on the "
+            "cost needs 1)"
         )
 
 
 def submodularity(
-    setting: TheorySetting, *, tau: float = 0.0, triples: int = 2000, sets: int = 200, given: int = 8, seed: int = 0
+    setting: TheorySetting,
+    *,
+    tau: float = 0.0,
+    triples: int = 2000,
+    sets: int = 200,
+    given: int = 8,
+    seed: int = 0,
 ) -> Submodularity:
     """Sample random triples, and random sets of 2 to `given` measurements, after up to `given` others.
 

@@ -1,7 +1,7 @@
 """Hyperparameter models: what is known of kernel, noise and tasks, and how the rest is fitted to the observations.
 
-A `Surrogate` holds one `Hyperparameters` object and asks it for a `Fit`. A new one is a module here and a line in
-`hyperparameters_for`.
+A `Surrogate` holds one `Hyperparameters` object and asks it for a `Fit`. A new one is a module here
+and a line in `hyperparameters_for`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, S
 from truvar.models.hyperparameters.known import Known
 from truvar.models.hyperparameters.noise import LearnedNoise
 
-__all__ = ["AnyModel", "Fit", "Hyperparameters", "Known", "LearnedNoise", "Setting", "hyperparameters_for"]
+__all__ = [
+    "AnyModel",
+    "Fit",
+    "Hyperparameters",
+    "Known",
+    "LearnedNoise",
+    "Setting",
+    "hyperparameters_for",
+]
 
 
 def hyperparameters_for(setting: Setting) -> Hyperparameters:

@@ -20,12 +20,15 @@ from truvar.models.observations import Observations
 from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
-ENSEMBLE_JITTER = 1e-8  # share of the squared scale of the values: the smallest noise that an ensemble is learned with
+# share of the squared scale of the values: the smallest noise that an ensemble is learned with
+ENSEMBLE_JITTER = 1e-8
 
 
 def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
     """Return the observation model of learned hyperparameters."""
-    return Gaussian(transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST)
+    return Gaussian(
+        transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +72,9 @@ class AveragedFit(SampledFit):
 
     def _ensemble(self, count: int) -> Ensemble:
         setting = self.setting
-        return Ensemble(self.model, setting.domain.points, setting.mean, count, setting.mean_function)
+        return Ensemble(
+            self.model, setting.domain.points, setting.mean, count, setting.mean_function
+        )
 
     def _deviation(self, action: Action, y: float) -> float:
         residual = float(self.model.transform.forward(y))
@@ -97,7 +102,11 @@ class Averaged(LearnedFamily):
         )
         if model.noise_slopes is not None:
             noise_at = CoordinateFunction(model.mode_noise_at)
-            return replace(found, noise=noise_at, noise_of=lambda action: float(noise_at(action.point[None, :])[0]))
+            return replace(
+                found,
+                noise=noise_at,
+                noise_of=lambda action: float(noise_at(action.point[None, :])[0]),
+            )
         noise = model.mode_noise
         if noise is None or not self.hides_noise:
             return found
@@ -110,10 +119,15 @@ class Averaged(LearnedFamily):
         setting = self.setting
         residuals = setting.residuals(observations)
         logarithm = OutputTransform(log=current.model.transform.log)
-        references = logarithm.forward(np.array(setting.references_of_residuals(residuals))).tolist()
+        references = logarithm.forward(
+            np.array(setting.references_of_residuals(residuals))
+        ).tolist()
         points = observations.points / setting.domain.extent
         exact = self.given_noise(observations.actions) == 0.0
-        return find_outliers(logarithm.forward(residuals), references, points, exact) != current.model.separated
+        return (
+            find_outliers(logarithm.forward(residuals), references, points, exact)
+            != current.model.separated
+        )
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> EnsembleModel:
         family = self.family.kernel
@@ -122,7 +136,12 @@ class Averaged(LearnedFamily):
             return unfitted_ensemble(family, data)
         count = len(observations)
         seed = self.setting.seed + count
-        return fit_once(models, count, EnsembleModel, lambda previous: fit_ensemble(family, data, previous, seed))
+        return fit_once(
+            models,
+            count,
+            EnsembleModel,
+            lambda previous: fit_ensemble(family, data, previous, seed),
+        )
 
     def fit_data(self, observations: Observations) -> FitData:
         """Return what the hyperparameters are fitted to."""
@@ -141,7 +160,10 @@ class Averaged(LearnedFamily):
             mean=setting.mean,
             references=setting.references_of_residuals(values),
             log=self.family.transform == "log",
-            learn_power=setting.learn_power and self.family.transform == "auto" and not has_mean and is_exact,
+            learn_power=setting.learn_power
+            and self.family.transform == "auto"
+            and not has_mean
+            and is_exact,
             thresholds=setting.thresholds_at(observations.points, values),
             direction=setting.direction,
             categorical=setting.domain.categorical,

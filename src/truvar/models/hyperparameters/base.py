@@ -55,8 +55,9 @@ class Setting:
         noise: The noise variance; None: learned.
         tasks: Correlated quantities that may be measured instead of the target.
         seed: Seed of the hyperparameter search.
-        references: Values that matter, such as the thresholds of a level set, in ascending order: what was measured
-            far from all of them says little about how far the values elsewhere may be.
+        references: Values that matter, such as the thresholds of a level set, in ascending order:
+            what was measured far from all of them says little about how far the values elsewhere
+            may be.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
@@ -77,7 +78,13 @@ class Setting:
 
     @classmethod
     def of(
-        cls, domain: Domain, prior: Prior, seed: int, references: tuple[float, ...], learn_power: bool, direction: int
+        cls,
+        domain: Domain,
+        prior: Prior,
+        seed: int,
+        references: tuple[float, ...],
+        learn_power: bool,
+        direction: int,
     ) -> Setting:
         """Return the setting that a user describes by `prior`.
 
@@ -110,7 +117,9 @@ class Setting:
         )
         if family is None and not setting.has_learned_tasks:
             return setting
-        return replace(setting, n_initial=setting.schedule.n_initial(len(domain.columns), len(domain)))
+        return replace(
+            setting, n_initial=setting.schedule.n_initial(len(domain.columns), len(domain))
+        )
 
     @property
     def has_learned_tasks(self) -> bool:
@@ -135,7 +144,10 @@ class Setting:
     def adopt(self, model: Model) -> Setting:
         """Return the setting with a fitted model as known. Learned tasks are still learned, and so is their noise."""
         adopted = replace(
-            self, kernel=with_categories(model.kernel, self.domain.categorical), mean=model.mean, family=None
+            self,
+            kernel=with_categories(model.kernel, self.domain.categorical),
+            mean=model.mean,
+            family=None,
         )
         if adopted.has_learned_tasks or self.noise is not None:
             return adopted
@@ -180,7 +192,8 @@ class Fit:
         mean: The constant prior mean; None: estimated by generalised least squares.
         offset: The part of the prior mean that depends on the point; None: there is none.
         noise: The noise variance in use, as given or as fitted.
-        noise_of: Returns the fitted noise variance of a measurement that was told without one; None: none was fitted.
+        noise_of: Returns the fitted noise variance of a measurement that was told without one;
+            None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
         likelihood: How a value comes from the function: units, transform and least noise.
     """
@@ -241,8 +254,10 @@ class Hyperparameters(ABC):
         setting: The part of the model that observations do not change.
 
     Attributes:
-        is_refitted: Whether hyperparameters are fitted again from time to time, which changes the posterior everywhere.
-        hides_noise: Whether noise variances that did not come with a value are fitted along with the kernel.
+        is_refitted: Whether hyperparameters are fitted again from time to time, which changes the
+            posterior everywhere.
+        hides_noise: Whether noise variances that did not come with a value are fitted along with
+            the kernel.
         least: Number of observations before which no study is called finished.
     """
 
@@ -253,7 +268,9 @@ class Hyperparameters(ABC):
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
 
-    def is_fit_due(self, observations: Observations, current: Fit, models: Mapping[int, AnyModel]) -> bool:
+    def is_fit_due(
+        self, observations: Observations, current: Fit, models: Mapping[int, AnyModel]
+    ) -> bool:
         """Return whether the hyperparameters are to be fitted again after the last of the observations.
 
         Args:
@@ -275,7 +292,8 @@ class Hyperparameters(ABC):
 
         Args:
             observations: All of them.
-            models: Earlier fits by number of observations, which are not repeated. A new one is added.
+            models: Earlier fits by number of observations, which are not repeated. A new one is
+                added.
         """
 
     def is_fitted(self, observations: Observations) -> bool:
@@ -288,7 +306,10 @@ class Hyperparameters(ABC):
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
         """Return the noise variances of measurements, NaN where they are fitted along with the kernel, (t,)."""
-        given = [action.noise if action.noise_given or not self.hides_noise else np.nan for action in actions]
+        given = [
+            action.noise if action.noise_given or not self.hides_noise else np.nan
+            for action in actions
+        ]
         return np.array(given, dtype=float)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
@@ -303,7 +324,8 @@ class Hyperparameters(ABC):
         family = setting.family
         if family is not None and family.transform == "log":
             raise InvalidModelError(
-                'a model is fitted to a table as its values are, got transform="log"; leave out the transform and give '
+                'a model is fitted to a table as its values are, got transform="log"; leave out '
+                "the transform and give "
                 "logarithms as values"
             )
         points, values = training_data(frame, domain.columns, value, domain)
@@ -313,11 +335,19 @@ class Hyperparameters(ABC):
         if family is not None:
             family = replace(family, noise=family.noise or noise is None)
             return fit(
-                family, points, values, noise or 0.0, domain.extent, setting.mean, setting.seed, domain.categorical
+                family,
+                points,
+                values,
+                noise or 0.0,
+                domain.extent,
+                setting.mean,
+                setting.seed,
+                domain.categorical,
             )
         if domain.categorical:
             raise InvalidModelError(
-                "a kernel of your own is fitted to numbers only, and this domain has categories; leave out the kernel"
+                "a kernel of your own is fitted to numbers only, and this domain has categories; "
+                "leave out the kernel"
             )
         model = fit_kernel(setting.kernel, points, values, noise, setting.mean, setting.seed)
         is_noise_wanted = setting.noise is None and not setting.has_learned_tasks
@@ -335,7 +365,10 @@ class Hyperparameters(ABC):
 
 
 def fit_once(
-    models: dict[int, AnyModel], count: int, kind: type[ModelT], fit_from: Callable[[ModelT | None], ModelT]
+    models: dict[int, AnyModel],
+    count: int,
+    kind: type[ModelT],
+    fit_from: Callable[[ModelT | None], ModelT],
 ) -> ModelT:
     """Return the fit to so many observations, which is made if there is none yet.
 
@@ -343,7 +376,8 @@ def fit_once(
         models: Fits by number of observations.
         count: Number of observations.
         kind: Class of the fit.
-        fit_from: Returns the fit, given the last one to fewer observations, if that is of the same class.
+        fit_from: Returns the fit, given the last one to fewer observations, if that is of the same
+            class.
     """
     known = models.get(count)
     if isinstance(known, kind):
@@ -389,11 +423,14 @@ def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> Mean
     tasks = prior.tasks
     if tasks is not None and tasks.mean is not None:
         raise InvalidModelError(
-            "the tasks have their own means, got a mean that depends on the point too; leave out one of them"
+            "the tasks have their own means, got a mean that depends on the point too; leave out "
+            "one of them"
         )
     if family is not None and family.transform == "log":
         raise InvalidModelError(
-            'transform="log" models the logarithms of the values, got a mean that depends on the point, which is in '
-            "the units of the values; leave out the transform, or give logarithms as values and mean"
+            'transform="log" models the logarithms of the values, got a mean that depends on the '
+            "point, which is in "
+            "the units of the values; leave out the transform, or give logarithms as values and "
+            "mean"
         )
     return MeanFunction(domain, prior.mean)

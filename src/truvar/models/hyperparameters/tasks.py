@@ -11,7 +11,14 @@ from truvar.domain.action import Action
 from truvar.domain.costs import Tasks
 from truvar.models.coregionalization import TaskEnsemble, TaskModel
 from truvar.models.hyperparameters.averaged import SampledFit, learned_likelihood
-from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Offset, Setting, fit_once
+from truvar.models.hyperparameters.base import (
+    AnyModel,
+    Fit,
+    Hyperparameters,
+    Offset,
+    Setting,
+    fit_once,
+)
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale
 from truvar.models.learned_tasks import TaskData, fit_tasks, task_outliers, unfitted_tasks
 from truvar.models.mean import MeanFunction
@@ -73,7 +80,9 @@ class TaskFit(SampledFit):
     @property
     def learned_tasks(self) -> Tasks:
         """The tasks with what is learned of them: covariance, noise and mean."""
-        return replace(self.tasks, covariance=self.covariance.tolist(), mean=self.model.means.tolist())
+        return replace(
+            self.tasks, covariance=self.covariance.tolist(), mean=self.model.means.tolist()
+        )
 
     @property
     def is_estimated(self) -> bool:
@@ -103,7 +112,8 @@ class LearnedTasks(Hyperparameters):
         self._means = _known_means(tasks, setting.mean)
         given = tasks.covariance
         self._covariance = None if given is None else np.asarray(given, dtype=float)  # (T, T)
-        # With a learned covariance every task has its own unit, and the function is in that of the target.
+        # With a learned covariance every task has its own unit, and the function is in that of the
+        # target.
         self._mean_function = _TaskMeanFunction(setting.mean_function, target_only=tasks.learned)
 
     def is_fitted(self, observations: Observations) -> bool:
@@ -115,7 +125,9 @@ class LearnedTasks(Hyperparameters):
             return True
         latest = observations[-1].action.task
         n_latest = int((observations.tasks == latest).sum())
-        return n_latest <= self.setting.n_initial or self.setting.schedule.is_refit_due(len(observations))
+        return n_latest <= self.setting.n_initial or self.setting.schedule.is_refit_due(
+            len(observations)
+        )
 
     def fit(self, observations: Observations, models: dict[int, AnyModel]) -> TaskFit:
         """Return the hyperparameters of all tasks, with the noise of each if it is learned."""
@@ -132,7 +144,9 @@ class LearnedTasks(Hyperparameters):
             noise=self.setting.given_noise,
             tasks=self._tasks,
             mean_function=self._mean_function,
-            likelihood=learned_likelihood(model.transform, None if (model.units == 1.0).all() else model.units),
+            likelihood=learned_likelihood(
+                model.transform, None if (model.units == 1.0).all() else model.units
+            ),
             setting=self.setting,
             model=model,
             covariance=covariance,
@@ -140,7 +154,11 @@ class LearnedTasks(Hyperparameters):
         if model.noise is None:
             return found
         noise = [float(variance) for variance in model.noise[0]]
-        return replace(found, tasks=replace(self._tasks, noise=noise), noise_of=lambda action: noise[action.task])
+        return replace(
+            found,
+            tasks=replace(self._tasks, noise=noise),
+            noise_of=lambda action: noise[action.task],
+        )
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the outliers among the values of each task are not those of the current fit."""
@@ -170,7 +188,11 @@ class LearnedTasks(Hyperparameters):
         kernel_variance = 1.0
         if family is None:
             kernel_variance = prior_scale(setting.kernel, domain.points) ** 2
-            kernel = covariance_function(setting.kernel)(points, points) if len(points) else np.zeros((0, 0))
+            kernel = (
+                covariance_function(setting.kernel)(points, points)
+                if len(points)
+                else np.zeros((0, 0))
+            )
         target = values[tasks == 0]
         thresholds = None
         if len(target):

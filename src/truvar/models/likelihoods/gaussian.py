@@ -21,7 +21,8 @@ from truvar.domain.action import Action
 from truvar.exceptions import InvalidMeasurementError
 from truvar.models.transforms import OutputTransform
 
-LARGEST = 1e50  # size of a value in a learned model: scores contain fourth powers of it, which must be finite
+# size of a value in a learned model: scores contain fourth powers of it, which must be finite
+LARGEST = 1e50
 LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
 LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 
@@ -80,18 +81,21 @@ class Gaussian:
         """
         if abs(y) > self.max_value:
             raise InvalidMeasurementError(
-                f"a learned model takes values up to {self.max_value:g} in size, got {y:.10g}; correct it, or use "
+                f"a learned model takes values up to {self.max_value:g} in size, got {y:.10g}; "
+                "correct it, or use "
                 "larger units"
             )
         largest = min(LARGEST_DEVIATION * prior_sd, LARGEST_KNOWN)
         if abs(y) > largest:
             raise InvalidMeasurementError(
-                f"with a prior standard deviation of {prior_sd:.3g} values are at most {largest:g} in size, got "
+                f"with a prior standard deviation of {prior_sd:.3g} values are at most {largest:g} "
+                "in size, got "
                 f"{y:.10g}; correct it, or use other units"
             )
         if self.transform.log and y <= 0:
             raise InvalidMeasurementError(
-                f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or another transform'
+                f'values have logarithms with transform="log", got {y:.10g}; give a value > 0, or '
+                "another transform"
             )
 
     def _unit(self, task: int) -> float:

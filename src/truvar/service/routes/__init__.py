@@ -43,7 +43,18 @@ def api_router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         limits: Limits of the server.
     """
     api = APIRouter(responses=ERRORS)
-    resources = (server, problems, studies, suggestions, measurements, places, events, results, analysis, exports)
+    resources = (
+        server,
+        problems,
+        studies,
+        suggestions,
+        measurements,
+        places,
+        events,
+        results,
+        analysis,
+        exports,
+    )
     for resource in resources:
         api.include_router(resource.router(sessions, limits), prefix="/api")
     return api

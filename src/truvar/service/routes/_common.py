@@ -22,10 +22,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 JSON = "application/json"
 DEFAULT_AUTHOR = "service"
 
-StudyName = Annotated[str, Path(description="Name of the study.", max_length=MAX_STORED_NAME_LENGTH)]
+StudyName = Annotated[
+    str, Path(description="Name of the study.", max_length=MAX_STORED_NAME_LENGTH)
+]
 Author = Annotated[
     str | None,
-    Header(alias="X-Truvar-Who", max_length=MAX_AUTHOR_LENGTH, description="Who makes the change, for the event log."),
+    Header(
+        alias="X-Truvar-Who",
+        max_length=MAX_AUTHOR_LENGTH,
+        description="Who makes the change, for the event log.",
+    ),
 ]
 
 
@@ -96,15 +102,21 @@ async def upload_response(
     """
     size = len(await request.body())
     upload = Upload(kind, content, name, author, current_interface(), tables or {}, size)
-    return Response(await while_connected(request, sessions.upload(upload)), status, media_type=JSON)
+    return Response(
+        await while_connected(request, sessions.upload(upload)), status, media_type=JSON
+    )
 
 
 def json_problem(problem: str | ProblemSpec) -> Any:
     """Return a validated problem in JSON values: its text, or an object."""
-    return problem if isinstance(problem, str) else problem.model_dump(mode="json", exclude_unset=True)
+    return (
+        problem if isinstance(problem, str) else problem.model_dump(mode="json", exclude_unset=True)
+    )
 
 
-async def cached_response(sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]) -> Response:
+async def cached_response(
+    sessions: StudySessions, name: str, key: str, work: Callable[[Study], Any]
+) -> Response:
     """Return the answer of `work` in JSON, made once for each version of the study."""
     content = await sessions.read_cached(name, key, lambda study: encode(work(study)))
     return Response(content, media_type=JSON)
@@ -112,4 +124,10 @@ async def cached_response(sessions: StudySessions, name: str, key: str, work: Ca
 
 def change_summary(study: Study, id_: int) -> dict[str, Any]:
     """Return the short answer to a change, as it is sent over slow connections."""
-    return {"id": id_, "version": study.version, "steps": study.steps, "spent": study.spent, "epsilon": study.epsilon}
+    return {
+        "id": id_,
+        "version": study.version,
+        "steps": study.steps,
+        "spent": study.spent,
+        "epsilon": study.epsilon,
+    }

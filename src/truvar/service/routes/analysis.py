@@ -26,7 +26,8 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
 
     @routes.get(
         "/studies/{name:path}/convergence",
-        summary="Best value so far, and expected F1 or regret after some of the measurements; repeat it until complete",
+        summary="Best value so far, and expected F1 or regret after some of the measurements; "
+        "repeat it until complete",
     )
     async def converging(name: StudyName) -> Response:
         def work(source: ConvergenceSource) -> dict[str, Any]:
@@ -36,14 +37,16 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
 
     @routes.get(
         "/studies/{name:path}/model",
-        summary="Model check, importance of the columns, and curves along each column through a point",
+        summary="Model check, importance of the columns, and curves along each column through a "
+        "point",
     )
     async def model(
         name: StudyName,
         at: Annotated[
             str,
             Query(
-                description="A point that the curves go through, one number per column, such as 0.5,-3; default: the "
+                description="A point that the curves go through, one number per column, such as "
+                "0.5,-3; default: the "
                 "recommended one.",
                 pattern=NUMBERS,
             ),

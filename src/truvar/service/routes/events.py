@@ -20,7 +20,9 @@ from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
 POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
-KEEP_ALIVE_SECONDS = 14.0  # of silence after which a stream sends a comment, so that proxies keep it open
+KEEP_ALIVE_SECONDS = (
+    14.0  # of silence after which a stream sends a comment, so that proxies keep it open
+)
 
 
 class _EventStream(StreamingResponse):
@@ -38,7 +40,9 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @body_class(note_body(limits))
     async def note(name: StudyName, body: Note, who: Author = None) -> Response:
         if not is_plain_text(body.text):
-            raise InvalidArgumentError("a note must be plain text, got a control character; leave it out")
+            raise InvalidArgumentError(
+                "a note must be plain text, got a control character; leave it out"
+            )
 
         def work(study: Study) -> Any:
             study.note(body.text)
@@ -47,8 +51,12 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         return await change_study(sessions, name, who, work)
 
     @routes.get("/studies/{name:path}/events", summary="The events, newest first")
-    async def events(name: StudyName, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000) -> Response:
-        return json_response(await sessions.read(name, lambda study: {"events": serializers.events(study, newest)}))
+    async def events(
+        name: StudyName, newest: Annotated[int, Query(ge=1, le=100_000)] = 1000
+    ) -> Response:
+        return json_response(
+            await sessions.read(name, lambda study: {"events": serializers.events(study, newest)})
+        )
 
     @routes.get(
         "/studies/{name:path}/live",
@@ -59,11 +67,17 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         version = await sessions.read(name, lambda study: study.version)
         if streams.locked():
             raise HTTPException(
-                429, f"this server has at most {limits.streams} streams, all in use; poll the status instead"
+                429,
+                f"this server has at most {limits.streams} streams, all in use; poll the status "
+                "instead",
             )
         await streams.acquire()  # does not wait
-        response = StreamingResponse(_changes(sessions, name, version), media_type="text/event-stream")
-        weakref.finalize(response, streams.release)  # also when the client leaves before the stream begins
+        response = StreamingResponse(
+            _changes(sessions, name, version), media_type="text/event-stream"
+        )
+        weakref.finalize(
+            response, streams.release
+        )  # also when the client leaves before the stream begins
         return response
 
     return routes

@@ -12,7 +12,9 @@ from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 from truvar.tabular.csv_cells import measurements_csv
 
-REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+REPORT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+)
 
 
 class _CSVResponse(Response):
@@ -25,17 +27,27 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of files to download."""
     routes = APIRouter()
 
-    @routes.get("/studies/{name:path}/export", summary="The whole study; POST it to /api/studies to copy it")
+    @routes.get(
+        "/studies/{name:path}/export", summary="The whole study; POST it to /api/studies to copy it"
+    )
     async def export(name: StudyName) -> Response:
         text = await sessions.read(name, Study.to_json)
         return file_response(text, JSON, f"{name}.json")
 
-    @routes.get("/studies/{name:path}/export.csv", summary="The measurements as a table", response_class=_CSVResponse)
+    @routes.get(
+        "/studies/{name:path}/export.csv",
+        summary="The measurements as a table",
+        response_class=_CSVResponse,
+    )
     async def export_measurements(name: StudyName) -> Response:
         text = await sessions.read(name, lambda study: measurements_csv(study.measurements))
         return file_response(text, "text/csv; charset=utf-8", f"{name}.csv")
 
-    @routes.get("/studies/{name:path}/report", summary="A report in one HTML file", response_class=HTMLResponse)
+    @routes.get(
+        "/studies/{name:path}/report",
+        summary="A report in one HTML file",
+        response_class=HTMLResponse,
+    )
     async def report(name: StudyName) -> Response:
         page = await sessions.read(name, serializers.report)
         response = file_response(page, "text/html; charset=utf-8", f"{name}.html")

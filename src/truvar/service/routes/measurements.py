@@ -32,7 +32,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of the measurements of a study."""
     routes = APIRouter()
 
-    @routes.post("/studies/{name:path}/tell", summary="Tell a measured value; sent again, it counts once")
+    @routes.post(
+        "/studies/{name:path}/tell", summary="Tell a measured value; sent again, it counts once"
+    )
     async def tell(name: StudyName, body: Tell, who: Author = None) -> Response:
         target = body.id or body.point or {}
         options = body.model_dump(include={"noise", "cost", "level", "task", "key", "who"})
@@ -44,7 +46,8 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         return await change_study(sessions, name, who, work)
 
     @routes.post(
-        "/studies/{name:path}/tell-repeats", summary="Tell several values of a place; sent again with a key, once"
+        "/studies/{name:path}/tell-repeats",
+        summary="Tell several values of a place; sent again with a key, once",
     )
     async def tell_repeats(name: StudyName, body: TellRepeats, who: Author = None) -> Response:
         target = body.id or body.point or {}
@@ -57,10 +60,15 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
         return await change_study(sessions, name, who, work)
 
-    @routes.post("/studies/{name:path}/check", summary="Say whether a value may be a typing mistake; nothing is told")
+    @routes.post(
+        "/studies/{name:path}/check",
+        summary="Say whether a value may be a typing mistake; nothing is told",
+    )
     async def check(name: StudyName, body: Tell) -> Response:
         def work(study: Study) -> Any:
-            finding = study.check_value(body.id or body.point or {}, body.y, level=body.level, task=body.task)
+            finding = study.check_value(
+                body.id or body.point or {}, body.y, level=body.level, task=body.task
+            )
             return {"warnings": [] if finding is None else [finding]}
 
         return json_response(await sessions.read(name, work))
@@ -68,7 +76,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
     async def correct(name: StudyName, body: Correct, who: Author = None) -> Response:
         def work(study: Study) -> Any:
-            receipt = study.execute(commands.Correct(body.id, body.y, body.noise, body.cost, body.was))
+            receipt = study.execute(
+                commands.Correct(body.id, body.y, body.noise, body.cost, body.was)
+            )
             return {**change_summary(study, body.id), **warnings_of(receipt)}
 
         return await change_study(sessions, name, who, work)

@@ -12,7 +12,13 @@ from truvar.domain.constraints import PolygonConstraint
 from truvar.exceptions import InvalidArgumentError
 from truvar.service import serializers
 from truvar.service.limits import ServiceLimits
-from truvar.service.routes._common import Author, StudyName, cached_response, change_study, change_summary
+from truvar.service.routes._common import (
+    Author,
+    StudyName,
+    cached_response,
+    change_study,
+    change_summary,
+)
 from truvar.service.schemas import AllowedPlace, ExcludedPlace, Fail
 from truvar.service.sessions import StudySessions
 from truvar.study import commands
@@ -31,7 +37,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
         return await change_study(sessions, name, who, work)
 
-    @routes.post("/studies/{name:path}/allow", summary="Allow a place again; without one, everywhere")
+    @routes.post(
+        "/studies/{name:path}/allow", summary="Allow a place again; without one, everywhere"
+    )
     async def allow(name: StudyName, body: AllowedPlace, who: Author = None) -> Response:
         def work(study: Study) -> Any:
             study.execute(commands.Allow(_place(study, body)))
@@ -64,7 +72,9 @@ def _place(study: Study, body: AllowedPlace) -> Any:
     if body.rows is not None:
         n = len(study.domain)
         if study.domain.continuous or max(body.rows, default=0) >= n:
-            raise InvalidArgumentError(f"rows must be those of a finite domain of {n} points; correct them")
+            raise InvalidArgumentError(
+                f"rows must be those of a finite domain of {n} points; correct them"
+            )
         mask = np.zeros(n, bool)
         mask[body.rows] = True
         return mask

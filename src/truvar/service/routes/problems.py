@@ -17,10 +17,15 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     """Return the routes of problems that are not stored."""
     routes = APIRouter()
 
-    @routes.post("/problems/check", summary="Validate a problem: what it means, what is likely wrong, and its points")
+    @routes.post(
+        "/problems/check",
+        summary="Validate a problem: what it means, what is likely wrong, and its points",
+    )
     async def check(body: ProblemCheck, request: Request) -> Response:
         problem = json_problem(body.problem)
-        return await upload_response(sessions, request, "check", problem, UNNAMED, tables=body.tables)
+        return await upload_response(
+            sessions, request, "check", problem, UNNAMED, tables=body.tables
+        )
 
     @routes.post("/problems/columns", summary="The columns of a table, for a form to choose from")
     async def columns(body: TableText, request: Request) -> Response:

@@ -18,6 +18,8 @@ def router(_: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.get("", summary="Version of the server, what the token allows, and the limits")
     async def server(request: Request) -> Response:
         access = request.scope["access"]
-        return json_response({"version": truvar.__version__, "access": access, "limits": vars(limits)})
+        return json_response(
+            {"version": truvar.__version__, "access": access, "limits": vars(limits)}
+        )
 
     return routes

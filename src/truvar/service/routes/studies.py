@@ -28,27 +28,43 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def list_studies(request: Request) -> Response:
         allowed = request.scope.get("studies")
         found = await sessions.list_studies()
-        return json_response({"studies": [row for row in found if allowed is None or row["name"] in allowed]})
+        return json_response(
+            {"studies": [row for row in found if allowed is None or row["name"] in allowed]}
+        )
 
     @routes.post("/studies", status_code=201, summary="Create a study")
     async def create(body: Create, request: Request, who: Author = None) -> Response:
         name = check_study_name(body.name)
         author = author_name(who)
         if body.problem is None:
-            return await upload_response(sessions, request, "study", body.study or {}, name, author, status=201)
+            return await upload_response(
+                sessions, request, "study", body.study or {}, name, author, status=201
+            )
         problem = json_problem(body.problem)
-        return await upload_response(sessions, request, "problem", problem, name, author, body.tables, status=201)
+        return await upload_response(
+            sessions, request, "problem", problem, name, author, body.tables, status=201
+        )
 
-    @routes.post("/studies/{name:path}/rename", summary="Give a study another name; its event log notes it")
-    async def rename(request: Request, name: StudyName, body: Rename, who: Author = None) -> Response:
+    @routes.post(
+        "/studies/{name:path}/rename", summary="Give a study another name; its event log notes it"
+    )
+    async def rename(
+        request: Request, name: StudyName, body: Rename, who: Author = None
+    ) -> Response:
         _check_administration(request, name, body.confirm)
         await sessions.rename(name, check_study_name(body.name), author_name(who))
         return json_response({"name": body.name})
 
-    @routes.post("/studies/{name:path}/delete", summary="Delete a study for good; log and store tell of it")
-    async def delete(request: Request, name: StudyName, body: Delete, who: Author = None) -> Response:
+    @routes.post(
+        "/studies/{name:path}/delete", summary="Delete a study for good; log and store tell of it"
+    )
+    async def delete(
+        request: Request, name: StudyName, body: Delete, who: Author = None
+    ) -> Response:
         _check_administration(request, name, body.confirm)
-        return json_response({"name": name, "events": await sessions.delete(name, author_name(who))})
+        return json_response(
+            {"name": name, "events": await sessions.delete(name, author_name(who))}
+        )
 
     return routes
 
@@ -61,6 +77,10 @@ def _check_administration(request: Request, name: str, confirmation: str) -> Non
         HTTPException: If the token is for certain studies only.
     """
     if request.scope.get("studies") is not None:
-        raise HTTPException(403, "this token is for certain studies and can neither rename nor delete them")
+        raise HTTPException(
+            403, "this token is for certain studies and can neither rename nor delete them"
+        )
     if confirmation != name:
-        raise InvalidArgumentError(f"confirm must be the name of the study, {name!r}, got {confirmation!r}; repeat it")
+        raise InvalidArgumentError(
+            f"confirm must be the name of the study, {name!r}, got {confirmation!r}; repeat it"
+        )

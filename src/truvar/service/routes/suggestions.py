@@ -45,7 +45,9 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         )
         return json_response(await while_connected(request, sessions.choose(name, choice)))
 
-    @routes.post("/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement")
+    @routes.post(
+        "/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement"
+    )
     async def withdraw(name: StudyName, body: Withdraw, who: Author = None) -> Response:
         def work(study: Study) -> Any:
             study.execute(commands.Withdraw(body.id, body.reason, body.again))

@@ -7,9 +7,10 @@
 | 3 | checksums of events and studies, and the number of events in the row of each study; the table of tokens |
 | 4 | checksums of tokens and of the names of studies |
 
-Each migration is a module `version_N` with a function `upgrade(connection)`, which turns the tables of version N - 1
-into those of version N. It must give the same result for ever. For that reason it defines the tables that it reads
-and writes itself, parses stored JSON itself, and imports nothing from truvar.
+Each migration is a module `version_N` with a function `upgrade(connection)`, which turns the tables
+of version N - 1 into those of version N. It must give the same result for ever. For that reason it
+defines the tables that it reads and writes itself, parses stored JSON itself, and imports nothing
+from truvar.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from truvar.exceptions import StorageError
 from truvar.storage.migrations import version_2, version_3, version_4
 from truvar.storage.models import METADATA, SCHEMA, SCHEMA_VERSION
 
-ADVISORY_LOCK = 0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
+ADVISORY_LOCK = (
+    0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
+)
 # Migrations by the version that they lead to.
 UPGRADES: dict[int, Callable[[Connection], None]] = {
     2: version_2.upgrade,
@@ -31,15 +34,19 @@ UPGRADES: dict[int, Callable[[Connection], None]] = {
     4: version_4.upgrade,
 }
 # A column that each version added, as (table, column).
-ADDED_COLUMNS = {2: ("truvar_studies", "goal"), 3: ("truvar_studies", "head"), 4: ("truvar_tokens", "checksum")}
+ADDED_COLUMNS = {
+    2: ("truvar_studies", "goal"),
+    3: ("truvar_studies", "head"),
+    4: ("truvar_tokens", "checksum"),
+}
 
 
 def read_version(connection: Connection) -> int:
     """Return the version of the tables, or 0 if there are none.
 
     Raises:
-        StorageError: If the tables are newer than this version of truvar, or are not those of the version that the
-            store names.
+        StorageError: If the tables are newer than this version of truvar, or are not those of the
+            version that the store names.
     """
     if not inspect(connection).has_table(SCHEMA.name):
         return 0
@@ -47,14 +54,16 @@ def read_version(connection: Connection) -> int:
     version = versions[0] if len(versions) == 1 else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StorageError(
-            f"the store was written by a newer version of truvar: its tables have version {version}, and this truvar "
+            "the store was written by a newer version of truvar: its tables have version "
+            f"{version}, and this truvar "
             f"supports up to {SCHEMA_VERSION}; update truvar"
         )
     present = _version_of_tables(connection)
     if version != present:
         found = ", ".join(map(repr, versions)) or "nothing"
         raise StorageError(
-            f"the store is damaged: its table {SCHEMA.name} must name version {present}, which its tables have, got "
+            f"the store is damaged: its table {SCHEMA.name} must name version {present}, which its "
+            "tables have, got "
             f"{found}; use an undamaged copy of it"
         )
     return present
@@ -65,7 +74,9 @@ def _version_of_tables(connection: Connection) -> int:
     tables = inspect(connection)
     version = 1
     for added, (table, column) in ADDED_COLUMNS.items():
-        if tables.has_table(table) and column in {found["name"] for found in tables.get_columns(table)}:
+        if tables.has_table(table) and column in {
+            found["name"] for found in tables.get_columns(table)
+        }:
             version = added
     return version
 

@@ -6,9 +6,23 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, Float, Integer, MetaData, String, Table, Text, select, text, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    DateTime,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    select,
+    text,
+    update,
+)
 
-# The definitions in this module are those of version 2 and must not be changed, nor imported from elsewhere.
+# The definitions in this module are those of version 2 and must not be changed, nor imported from
+# elsewhere.
 METADATA = MetaData()
 STUDIES = Table(
     "truvar_studies",
@@ -33,17 +47,27 @@ EVENTS = Table(
     Column("details", Text, nullable=False),
 )
 DEFAULTS = {"goal": "", "steps": "0", "spent": "0", "pending": "0"}
-ADDED = ("goal", "steps", "spent", "pending", "created", "changed")  # columns that version 1 did not have
+ADDED = (
+    "goal",
+    "steps",
+    "spent",
+    "pending",
+    "created",
+    "changed",
+)  # columns that version 1 did not have
 DAMAGED_GOAL = "damaged"  # text for the goal of a study whose events cannot be read
 
 
 def upgrade(connection: Connection) -> None:
     """Add the columns and fill them from the events of each study.
 
-    A study whose events are damaged does not stop the migration. Its goal becomes "damaged", and opening it raises.
+    A study whose events are damaged does not stop the migration. Its goal becomes "damaged", and
+    opening it raises.
     """
     for name in ADDED:
-        connection.execute(text(f"ALTER TABLE truvar_studies ADD COLUMN {_definition(connection, name)}"))
+        connection.execute(
+            text(f"ALTER TABLE truvar_studies ADD COLUMN {_definition(connection, name)}")
+        )
     for study_id in connection.scalars(select(STUDIES.c.id)).all():
         of_study = EVENTS.c.study_id == study_id
         query = select(EVENTS.c.kind, EVENTS.c.details).where(of_study).order_by(EVENTS.c.number)
@@ -62,7 +86,9 @@ def _definition(connection: Connection, name: str) -> str:
     """Return the definition of a column of STUDIES in the SQL of the database."""
     column = STUDIES.c[name]
     definition = f"{name} {column.type.compile(connection.dialect)}"
-    return definition if name not in DEFAULTS else f"{definition} DEFAULT '{DEFAULTS[name]}' NOT NULL"
+    return (
+        definition if name not in DEFAULTS else f"{definition} DEFAULT '{DEFAULTS[name]}' NOT NULL"
+    )
 
 
 def _summary(rows: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -81,7 +107,12 @@ def _summary(rows: Sequence[tuple[str, str]]) -> dict[str, Any]:
             pending.discard(id_)
             costs.pop(id_, None)
     goal = _goal_text(events[0][1]["goal"])
-    return {"goal": goal, "steps": len(costs), "spent": sum(costs.values()), "pending": len(pending)}
+    return {
+        "goal": goal,
+        "steps": len(costs),
+        "spent": sum(costs.values()),
+        "pending": len(pending),
+    }
 
 
 def _goal_text(goal: dict[str, Any]) -> str:

@@ -7,9 +7,23 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, Float, Integer, MetaData, String, Table, Text, select, text, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    DateTime,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    select,
+    text,
+    update,
+)
 
-# The definitions in this module are those of version 3 and must not be changed, nor imported from elsewhere.
+# The definitions in this module are those of version 3 and must not be changed, nor imported from
+# elsewhere.
 METADATA = MetaData()
 STUDIES = Table(
     "truvar_studies",
@@ -53,12 +67,21 @@ TOKENS = Table(
 def upgrade(connection: Connection) -> None:
     """Add the columns and the table of tokens, and compute the checksums of what is stored.
 
-    A study whose rows cannot be read does not stop the migration. It keeps empty checksums, and opening it raises.
+    A study whose rows cannot be read does not stop the migration. It keeps empty checksums, and
+    opening it raises.
     """
-    connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN events INTEGER DEFAULT 0 NOT NULL"))
-    connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN head VARCHAR(64) DEFAULT '' NOT NULL"))
-    connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL"))
-    connection.execute(text("ALTER TABLE truvar_events ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL"))
+    connection.execute(
+        text("ALTER TABLE truvar_studies ADD COLUMN events INTEGER DEFAULT 0 NOT NULL")
+    )
+    connection.execute(
+        text("ALTER TABLE truvar_studies ADD COLUMN head VARCHAR(64) DEFAULT '' NOT NULL")
+    )
+    connection.execute(
+        text("ALTER TABLE truvar_studies ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL")
+    )
+    connection.execute(
+        text("ALTER TABLE truvar_events ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL")
+    )
     TOKENS.create(connection, checkfirst=True)
     for study_id in connection.scalars(select(STUDIES.c.id)).all():
         try:
@@ -75,7 +98,9 @@ def _add_checksums(connection: Connection, study_id: int) -> None:
     for row in connection.execute(select(*columns).where(of_study).order_by(EVENTS.c.number)).all():
         head = _digest([head, row.number, row.time, row.who, row.kind, row.details])
         count += 1
-        connection.execute(update(EVENTS).where(of_study, EVENTS.c.number == row.number).values(checksum=head))
+        connection.execute(
+            update(EVENTS).where(of_study, EVENTS.c.number == row.number).values(checksum=head)
+        )
     study = connection.execute(select(STUDIES).where(STUDIES.c.id == study_id)).one()
     counters = [study.goal, study.steps, study.spent, study.pending, study.created, study.changed]
     values = {"events": count, "head": head, "checksum": _digest([*counters, count, head])}

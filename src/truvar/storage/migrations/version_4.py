@@ -7,9 +7,22 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, Integer, MetaData, String, Table, Text, select, text, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    DateTime,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    select,
+    text,
+    update,
+)
 
-# The definitions in this module are those of version 4 and must not be changed, nor imported from elsewhere.
+# The definitions in this module are those of version 4 and must not be changed, nor imported from
+# elsewhere.
 METADATA = MetaData()
 STUDIES = Table(
     "truvar_studies",
@@ -36,14 +49,20 @@ TOKENS = Table(
 def upgrade(connection: Connection) -> None:
     """Add the columns, and compute the checksums of what is stored.
 
-    A token whose row cannot be read, or whose access is neither "read" nor "write", keeps an empty checksum, and is
-    refused.
+    A token whose row cannot be read, or whose access is neither "read" nor "write", keeps an empty
+    checksum, and is refused.
     """
-    connection.execute(text("ALTER TABLE truvar_studies ADD COLUMN name_checksum VARCHAR(64) DEFAULT '' NOT NULL"))
-    connection.execute(text("ALTER TABLE truvar_tokens ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL"))
+    connection.execute(
+        text("ALTER TABLE truvar_studies ADD COLUMN name_checksum VARCHAR(64) DEFAULT '' NOT NULL")
+    )
+    connection.execute(
+        text("ALTER TABLE truvar_tokens ADD COLUMN checksum VARCHAR(64) DEFAULT '' NOT NULL")
+    )
     for study_id, name in connection.execute(select(STUDIES.c.id, STUDIES.c.name)).all():
         checksum = _digest([name])
-        connection.execute(update(STUDIES).where(STUDIES.c.id == study_id).values(name_checksum=checksum))
+        connection.execute(
+            update(STUDIES).where(STUDIES.c.id == study_id).values(name_checksum=checksum)
+        )
     for token_id in connection.scalars(select(TOKENS.c.id)).all():
         try:
             _add_checksum(connection, token_id)
@@ -56,7 +75,15 @@ def _add_checksum(connection: Connection, token_id: int) -> None:
     token = connection.execute(select(TOKENS).where(of_token)).one()
     if token.access not in ("read", "write"):
         return
-    values = [token.name, token.digest, token.access, token.studies, token.created, token.expires, token.revoked]
+    values = [
+        token.name,
+        token.digest,
+        token.access,
+        token.studies,
+        token.created,
+        token.expires,
+        token.revoked,
+    ]
     connection.execute(update(TOKENS).where(of_token).values(checksum=_digest(values)))
 
 
