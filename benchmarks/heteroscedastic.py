@@ -28,9 +28,9 @@ import numpy as np
 import truvar as tv
 from benchmarks.decision.fields import Array, draws
 from benchmarks.measure import one_thread
-from truvar.models import learned
+from truvar.models import _learned as learned
+from truvar.models._learned import FitData, fit_ensemble
 from truvar.models.ensemble import Ensemble
-from truvar.models.learned import FitData, fit_ensemble
 
 SIDE = 28
 SIZES = (60, 150)

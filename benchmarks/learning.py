@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.measure import Row, Stopwatch, at_most, median
+from truvar.models._learned import FitData, fit_ensemble
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import fit
-from truvar.models.learned import FitData, fit_ensemble
 from truvar.models.priors import Learned
 
 SIDE = 50  # points along each axis of the grid that is predicted

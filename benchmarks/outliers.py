@@ -30,7 +30,7 @@ from benchmarks.decision.fields import Array, draws
 from benchmarks.measure import one_thread
 from benchmarks.scratch.problems import OUTLIER_NUMBER, Instance, cases
 from truvar.exceptions import OutlierWarning
-from truvar.models.learned import FitData, fit_ensemble
+from truvar.models._learned import FitData, fit_ensemble
 
 STEPS = 60
 STARTS = 20

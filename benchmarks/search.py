@@ -61,7 +61,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from benchmarks.measure import Row, Stopwatch, at_least, at_most, clock, one_thread
-from truvar.integrations import cross_validation
+from truvar.integrations import _cross_validation as cross_validation
 from truvar.integrations.sklearn import TruVaRSearchCV
 
 N_SEEDS = 10

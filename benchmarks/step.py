@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.cases import Array, optimum
 from benchmarks.measure import Row, Stopwatch, at_most, median, no_collection
-from truvar.engines.dense import Dense
+from truvar.engines._dense import Dense
 from truvar.models.posterior import Posterior
 
 

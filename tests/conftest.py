@@ -43,7 +43,7 @@ def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", float("inf"))
     monkeypatch.setattr("truvar.engines.search.NEAR_COUNTS", (16, 64))
     monkeypatch.setattr("truvar.engines.search.MAX_EXAMINE_SHARE", float("inf"))
-    monkeypatch.setattr("truvar.engines.norms.CELL", 8)
+    monkeypatch.setattr("truvar.engines._norms.CELL", 8)
 
 
 @pytest.fixture(scope="session")

@@ -240,5 +240,5 @@ def _draw(kind: str, theme: str, backend: str, subject: Any, **options: Any) -> 
         raise InvalidArgumentError(unknown_name("backend", backend, BACKENDS))
     if theme not in style.THEMES:
         raise InvalidArgumentError(unknown_name("theme", theme, style.THEMES))
-    module = import_module(f"truvar.report.{backend}_figures")
+    module = import_module(f"truvar.report._{backend}_figures")
     return module.draw(kind, subject, theme, options)

@@ -10,7 +10,7 @@ from truvar.acquisition.mixed_search import best_in_domain, climb, climbing
 from truvar.acquisition.optimizer import polish, polishing, search_together
 from truvar.domain.domain import Domain
 from truvar.domain.parameters import Categorical, Range
-from truvar.integrations.optuna_space import Condition, ConditionalDomain
+from truvar.integrations._optuna_space import Condition, ConditionalDomain
 
 STARTS = np.array([[0.1, 0.2], [0.8, 0.9], [0.5, 0.5], [1.0, 0.0]])
 UNIT = np.array([[0.0, 1.0], [0.0, 1.0]])

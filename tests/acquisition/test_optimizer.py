@@ -11,8 +11,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
+from truvar.acquisition._representers import REFINED_TARGETS, improvement_in_box, refined_points
 from truvar.acquisition.optimizer import best_in_box, direct, polish
-from truvar.acquisition.representers import REFINED_TARGETS, improvement_in_box, refined_points
 from truvar.acquisition.utils import expected_improvement
 from truvar.domain.candidates import Candidates
 from truvar.models.posterior import Posterior

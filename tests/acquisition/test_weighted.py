@@ -14,10 +14,10 @@ from tests.study.test_properties import EXAMPLES, observations, problems, tell_a
 
 import truvar as tv
 from truvar.acquisition import policy_named
-from truvar.acquisition.tours import tour_rows
+from truvar.acquisition._tours import tour_rows
 from truvar.acquisition.weighted import possible_maximisers, undecided_rows
+from truvar.engines._nodes import NodeBounds, axis_error, node_bounds
 from truvar.engines.lazy import Lazy
-from truvar.engines.nodes import NodeBounds, axis_error, node_bounds
 from truvar.models.posterior import Posterior
 
 N = 14
@@ -311,7 +311,7 @@ def _squares(points):
 
 @pytest.mark.parametrize(("extent", "count"), [(1.0, 8), (3.0, 14), (8.0, 30)])
 def test_the_interpolation_error_of_the_squared_kernel_is_within_its_bound(extent, count):
-    from truvar.engines.nodes import _chebyshev, _weights
+    from truvar.engines._nodes import _chebyshev, _weights
 
     nodes = _chebyshev(0.0, extent, count)
     x = np.linspace(0, extent, 301)

@@ -43,7 +43,7 @@ def test_right_values_are_rarely_left_out() -> None:
 
 def fit_at_random(instance, t: int, start: int) -> tuple[int, ...]:
     """Return what a fit to measurements at random candidates leaves out."""
-    from truvar.models.learned import FitData, fit_ensemble
+    from truvar.models._learned import FitData, fit_ensemble
 
     rows = np.random.default_rng([5, start]).choice(len(instance.domain), t, replace=False)
     values = np.array([instance.measure(row, number) for number, row in enumerate(rows, 1)])

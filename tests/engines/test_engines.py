@@ -12,9 +12,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 
 import truvar as tv
 from truvar._numba.threads import run_tiles, thread_count
-from truvar.engines.dense import Dense
+from truvar.engines._dense import Dense
+from truvar.engines._matrix import Matrix
 from truvar.engines.lazy import Lazy
-from truvar.engines.matrix import Matrix
 from truvar.models.posterior import Posterior
 
 # -- choices
@@ -71,7 +71,7 @@ def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def single_precision_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the dense engine use single precision however few rows there are."""
-    monkeypatch.setattr("truvar.engines.dense.FEW_ROWS", 0)
+    monkeypatch.setattr("truvar.engines._dense.FEW_ROWS", 0)
 
 
 def value(point: dict[str, float]) -> float:

@@ -9,9 +9,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
-from truvar.engines import lattice, lazy
-from truvar.engines.lattice import Lattice, LatticeBounds, lattice_bounds
-from truvar.engines.products import Convolution
+from truvar.engines import _lattice as lattice
+from truvar.engines import lazy
+from truvar.engines._lattice import Lattice, LatticeBounds, lattice_bounds
+from truvar.engines._products import Convolution
 from truvar.models.posterior import Posterior
 
 KERNELS = {"matern52": Matern([0.3, 0.5, 0.7], nu=2.5), "rbf": RBF([0.2, 0.4, 0.5])}

@@ -17,9 +17,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 import truvar as tv
 from truvar.engines import engine_for
+from truvar.engines._norms import Cells, ColumnNorms
+from truvar.engines._products import GridProduct, InterpolatedProduct, LowRankProduct, prior_product
 from truvar.engines.lazy import Lazy
-from truvar.engines.norms import Cells, ColumnNorms
-from truvar.engines.products import GridProduct, InterpolatedProduct, LowRankProduct, prior_product
 from truvar.models.kernels import Coregionalized
 from truvar.models.posterior import Posterior
 

@@ -14,9 +14,9 @@ from tests.helpers.small import LINE, a_study, hill, on
 import truvar as tv
 from truvar.domain.goals import Bands, Regions
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
-from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
-from truvar.models.learned import nearest_reference
-from truvar.models.outliers import find_outliers
+from truvar.inference._mixtures import band_probabilities, certainty_of, reported_bands
+from truvar.models._learned import nearest_reference
+from truvar.models._outliers import find_outliers
 from truvar.problem import problem_from_dict
 from truvar.report.status import describe_goal
 
@@ -326,10 +326,10 @@ def test_bands_in_a_problem_file() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_figures_and_texts_show_the_bands(columns: int) -> None:
     pytest.importorskip("matplotlib")
+    from truvar.report._text_map import text_map
     from truvar.report.html_report import render_html_report
     from truvar.report.status import status_data
     from truvar.report.terminal import TerminalStyle
-    from truvar.report.text_map import text_map
 
     axes = {name: np.linspace(0, 1, 5) for name in ("x", "y", "z")[:columns]}
     study = tv.Study(

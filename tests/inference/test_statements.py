@@ -16,10 +16,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
+from truvar.inference._mixtures import mixture_quantile, probability_above
+from truvar.inference._optimum import N_DRAWS, POTENTIAL_REACH, _ruled_out_confidence
 from truvar.inference.inputs import CAUTIOUS_SHARE
 from truvar.inference.joint import StatementSource, joint_statements
-from truvar.inference.mixtures import mixture_quantile, probability_above
-from truvar.inference.optimum import N_DRAWS, POTENTIAL_REACH, _ruled_out_confidence
 from truvar.inference.statements import Estimate
 from truvar.models import ensemble
 from truvar.models.frozen import FrozenPosterior, Inflation, spread_points
@@ -198,7 +198,7 @@ def test_the_expected_number_of_misclassified_points_is_the_sum_of_their_probabi
 
 def test_a_large_domain_is_represented_by_some_of_its_points(monkeypatch) -> None:
     whole = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
-    monkeypatch.setattr("truvar.inference.level_set.MAX_DRAWN_POINTS", 60)
+    monkeypatch.setattr("truvar.inference._level_set.MAX_DRAWN_POINTS", 60)
     part = measured(tv.LevelSet(0.4), domain=SQUARE, steps=12).result()
     assert part.statements.n_drawn == 60 < part.statements.n_relevant
     assert abs(part.expected_f1.mean - whole.expected_f1.mean) < 0.05
@@ -273,8 +273,8 @@ def test_a_measured_maximum_narrower_than_the_sample_of_points_is_above_its_shar
 
 def test_every_point_of_a_large_domain_has_its_own_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that are not drawn have their own p: f has steep slopes between those that are."""
-    monkeypatch.setattr("truvar.inference.level_set.MAX_DRAWN_POINTS", 20)
-    monkeypatch.setattr("truvar.inference.level_set.MAX_POTENTIAL_OPTIMA", 20)
+    monkeypatch.setattr("truvar.inference._level_set.MAX_DRAWN_POINTS", 20)
+    monkeypatch.setattr("truvar.inference._level_set.MAX_POTENTIAL_OPTIMA", 20)
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 200))
     f = np.sin(30 * domain.points[:, 0]) + domain.points[:, 0]
     study = tv.Study(

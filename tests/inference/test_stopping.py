@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
 from truvar.inference import stopping
-from truvar.study.conclusions import Conclusions
+from truvar.study._conclusions import Conclusions
 
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 9))
 KNOWN = {"kernel": Matern(0.4, nu=2.5), "noise": 1e-6}

@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import loguniform, multivariate_normal, norm, randint
 
 import truvar as tv
-from truvar.integrations import cross_validation, fold_racing
-from truvar.integrations.configurations import ConfigurationSpace
-from truvar.integrations.cross_validation import FoldSearch
-from truvar.integrations.fold_racing import (
+from truvar.integrations import _cross_validation as cross_validation
+from truvar.integrations import _fold_racing as fold_racing
+from truvar.integrations._configurations import ConfigurationSpace
+from truvar.integrations._cross_validation import FoldSearch
+from truvar.integrations._fold_racing import (
     CONSTANT_VARIANCE,
     MAX_MODELLED,
     NUGGET_PRIOR,

@@ -15,8 +15,8 @@ from truvar.exceptions import InvalidArgumentError, MissingDependencyError
 optuna = pytest.importorskip("optuna")
 suites = pytest.importorskip("optuna.testing.pytest_samplers")
 
+from truvar.integrations._optuna_space import SearchSpace, labels  # noqa: E402
 from truvar.integrations.optuna import TruVaRSampler  # noqa: E402
-from truvar.integrations.optuna_space import SearchSpace, labels  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

@@ -24,8 +24,8 @@ from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnknownPolicyError, UnsupportedNoiseLevelsError
-from truvar.integrations.configurations import ConfigurationEncoder, ConfigurationSpace
-from truvar.integrations.cross_validation import FoldSearch, estimate_fold_effects
+from truvar.integrations._configurations import ConfigurationEncoder, ConfigurationSpace
+from truvar.integrations._cross_validation import FoldSearch, estimate_fold_effects
 from truvar.integrations.sklearn import TruVaRSearchCV
 
 IRIS = load_iris(return_X_y=True)

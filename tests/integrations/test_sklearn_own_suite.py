@@ -43,7 +43,7 @@ _module = _load()
 def cheap_fits(monkeypatch):
     """Let all fits count as cheap: two searches that are compared must not differ by the clock
     of a busy machine."""
-    monkeypatch.setattr("truvar.integrations.cross_validation.CHEAP_SECONDS", float("inf"))
+    monkeypatch.setattr("truvar.integrations._cross_validation.CHEAP_SECONDS", float("inf"))
 
 
 def _is_generic(name, value) -> bool:

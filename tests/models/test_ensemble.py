@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
+from truvar.models._learned import FitData, fit_ensemble
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.hyperposterior import CONSTANT
-from truvar.models.learned import FitData, fit_ensemble
 from truvar.models.transforms import OutputTransform
 from truvar.storage.serialization import deserialize, serialize
 

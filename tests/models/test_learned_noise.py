@@ -8,9 +8,9 @@ from scipy.optimize import approx_fprime
 from tests.helpers.warning_checks import ignored_outliers
 
 import truvar as tv
+from truvar.models._learned import FitData, fit_ensemble
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood
-from truvar.models.learned import FitData, fit_ensemble
 from truvar.storage.serialization import deserialize, serialize
 
 LINE = np.linspace(0.0, 1.0, 60)[:, None]

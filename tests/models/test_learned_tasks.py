@@ -10,15 +10,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Hyperparameter, Kernel, Matern
 
 import truvar as tv
-from truvar.models.coregionalization import (
+from truvar.models._coregionalization import (
     TaskEnsemble,
     TaskModel,
     correlation_matrix,
     partial_correlations,
     power_of_two,
 )
-from truvar.models.ensemble import CONSTANT
-from truvar.models.learned_tasks import (
+from truvar.models._learned_tasks import (
     TaskData,
     TaskLikelihood,
     fit_tasks,
@@ -26,6 +25,7 @@ from truvar.models.learned_tasks import (
     task_prior,
     unfitted_tasks,
 )
+from truvar.models.ensemble import CONSTANT
 from truvar.models.transforms import OutputTransform
 from truvar.storage.serialization import deserialize, serialize
 

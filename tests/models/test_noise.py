@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import truvar as tv
-from truvar.models.noise import BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
+from truvar.models._noise import BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
 from truvar.models.priors import is_refit_step
 
 KERNEL = ConstantKernel(2.5) * Matern([0.3, 0.5], nu=2.5)
@@ -90,7 +90,7 @@ def test_the_likelihood_is_the_naive_one_up_to_a_constant(estimate_mean: bool) -
 def test_without_the_prior_it_is_the_fit_of_scikit_learn(
     noise: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truvar.models.noise.LOG_NOISE_SD", 1e9)
+    monkeypatch.setattr("truvar.models._noise.LOG_NOISE_SD", 1e9)
     points, y, covariance = drawn(80, noise, seed=11)
     fixed = ConstantKernel(2.5, "fixed") * Matern([0.3, 0.5], "fixed", nu=2.5)
     peer = GaussianProcessRegressor(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from truvar.models.outliers import find_outliers
+from truvar.models._outliers import find_outliers
 
 SMOOTH = np.sin(np.linspace(0.0, 3.0, 20))
 

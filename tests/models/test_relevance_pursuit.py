@@ -4,8 +4,8 @@ not."""
 import numpy as np
 import pytest
 
-from truvar.models.learned import FitData, fit_ensemble
-from truvar.models.relevance_pursuit import _is_inside
+from truvar.models._learned import FitData, fit_ensemble
+from truvar.models._relevance_pursuit import _is_inside
 
 NOISE = 0.05
 LINE = np.linspace(0.0, 1.0, 24)[:, None]

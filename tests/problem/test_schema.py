@@ -128,7 +128,7 @@ def test_the_schema_is_imported_without_numerical_libraries() -> None:
 def test_files_dicts_and_requests_give_the_same_message(
     problem: dict[str, Any], message: str
 ) -> None:
-    from truvar.service.schemas import Create
+    from truvar.service._schemas import Create
 
     with pytest.raises(InvalidProblemError) as caught:
         parse_spec(ProblemSpec, {**SMALL, **problem})

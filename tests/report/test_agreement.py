@@ -15,11 +15,11 @@ from sklearn.gaussian_process.kernels import RBF
 import truvar as tv
 from truvar.inference.statements import Classification
 from truvar.report import Progress
+from truvar.report._text_map import text_map
 from truvar.report.html_report import render_html_report
 from truvar.report.status import BOUNDS_TITLE, progress_texts, status_text
 from truvar.report.tables import write_report
 from truvar.report.terminal import TerminalStyle
-from truvar.report.text_map import text_map
 from truvar.service import serializers
 
 DOMAIN = tv.Domain.grid(x_m=np.linspace(0, 4, 9), y_m=np.linspace(-2, 0, 6))

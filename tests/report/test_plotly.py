@@ -8,7 +8,8 @@ from tests.report.test_plots import new_study
 
 import truvar as tv
 from truvar.plot import KINDS
-from truvar.report import matplotlib_figures, plotly_figures
+from truvar.report import _matplotlib_figures as matplotlib_figures
+from truvar.report import _plotly_figures as plotly_figures
 
 plotly = pytest.importorskip("plotly.graph_objects")
 

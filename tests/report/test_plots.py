@@ -14,11 +14,11 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.plot import KINDS
 from truvar.problem.build import problem_from_dict
 from truvar.report import style
-from truvar.report.plot_convergence import best_so_far
-from truvar.report.plot_data import PlotData
-from truvar.report.plot_diagnostics import calibration
-from truvar.report.slices import PosteriorSlices, chosen_columns, column_importance
-from truvar.service.convergence import Convergence
+from truvar.report._plot_convergence import best_so_far
+from truvar.report._plot_data import PlotData
+from truvar.report._plot_diagnostics import calibration
+from truvar.report._slices import PosteriorSlices, chosen_columns, column_importance
+from truvar.service._convergence import Convergence
 from truvar.study.convergence import score_history
 
 

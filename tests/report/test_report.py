@@ -18,8 +18,8 @@ from tests.helpers.warning_checks import no_warnings
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, MissingDependencyError, OutputError
 from truvar.report import Progress, plot_study, style, summary, write_report
+from truvar.report._plot_data import PlotData, cell_edges
 from truvar.report.formatting import column_label
-from truvar.report.plot_data import PlotData, cell_edges
 from truvar.report.progress import progress_bar
 from truvar.study.limits import RunLimits
 

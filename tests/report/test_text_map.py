@@ -10,10 +10,10 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar.report._text_map import text_map
 from truvar.report.status import status_text
 from truvar.report.suggestion_card import suggestion_card
 from truvar.report.terminal import TerminalStyle
-from truvar.report.text_map import text_map
 
 
 def study_on_grid(goal=None, **settings) -> tv.Study:

@@ -18,7 +18,7 @@ def application() -> Iterator[Any]:
     from starlette.testclient import TestClient
 
     from truvar.service import ServiceLimits, Tokens
-    from truvar.service.app import create_app
+    from truvar.service._app import create_app
 
     with ExitStack() as stack:
 

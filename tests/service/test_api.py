@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.server import CURVE, GRID, Api, store_url
 
 import truvar as tv
-from truvar.storage.checksums import event_checksum, row_checksum
+from truvar.storage._checksums import event_checksum, row_checksum
 
 
 def measure(point):

@@ -22,8 +22,8 @@ pytest.importorskip("fastapi", reason="needs truvar[service]")
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every choice made in a process."""
-    monkeypatch.setattr("truvar.service.choices.MAX_LIGHT_POINTS", 0)
-    monkeypatch.setattr("truvar.service.choices.LIGHT_SECONDS", -1.0)
+    monkeypatch.setattr("truvar.service._choices.MAX_LIGHT_POINTS", 0)
+    monkeypatch.setattr("truvar.service._choices.LIGHT_SECONDS", -1.0)
 
 
 def answers(client: Any) -> list[tuple[int, Any]]:
@@ -169,9 +169,9 @@ def upload_answers(client: Any) -> list[tuple[int, Any]]:
 def test_an_upload_in_a_process_is_answered_as_in_a_thread(
     tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", False)
+    monkeypatch.setattr("truvar.service._uploads.Upload.takes_long", False)
     expected = upload_answers(application(f"sqlite:///{tmp_path}/threads.db"))
-    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
+    monkeypatch.setattr("truvar.service._uploads.Upload.takes_long", True)
     found = upload_answers(application(f"sqlite:///{tmp_path}/processes.db"))
     assert found == expected
     assert [status for status, _ in found] == [
@@ -195,7 +195,7 @@ def test_an_upload_in_a_process_is_answered_as_in_a_thread(
 def test_an_upload_has_a_time_limit(
     tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truvar.service.uploads.Upload.takes_long", True)
+    monkeypatch.setattr("truvar.service._uploads.Upload.takes_long", True)
     client = application(f"sqlite:///{tmp_path}/s.db", upload_seconds=0)
     answer = client.post("/api/studies", json={"name": "s", "problem": CURVE})
     assert (answer.status_code, answer.json()["exception"]) == (422, "LimitExceededError")

@@ -45,8 +45,8 @@ def program(study):
 @pytest.fixture
 def pair(served, tmp_path):
     """One problem as a local study and as one on the server."""
-    from truvar.service.limits import ServiceLimits
-    from truvar.service.uploads import uploaded_problem
+    from truvar.service._limits import ServiceLimits
+    from truvar.service._uploads import uploaded_problem
 
     api, _ = served
     name = f"pair {tmp_path.name}"

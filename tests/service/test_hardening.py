@@ -273,7 +273,7 @@ def test_unknown_names_do_not_close_open_studies(
 def test_a_client_cannot_fill_the_log(
     tmp_path: Any, application: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from truvar.service.log_limits import MAX_RECORDS
+    from truvar.service._log_limits import MAX_RECORDS
 
     client = application(f"sqlite:///{tmp_path}/s.db")
     assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201

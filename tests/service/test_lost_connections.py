@@ -17,7 +17,7 @@ from tests.helpers.server import CURVE
 
 import truvar as tv
 from truvar.exceptions import StorageError, UncertainChangeError
-from truvar.storage import postgres as postgres_storage
+from truvar.storage import _postgres as postgres_storage
 from truvar.storage import rdb
 
 pytestmark = pytest.mark.parametrize("url", ["postgresql"], indirect=True)

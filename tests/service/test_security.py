@@ -12,7 +12,7 @@ from tests.helpers.server import CURVE, Api
 
 import truvar as tv
 from truvar.service import Tokens
-from truvar.service.auth import check_address, host_name, is_loopback
+from truvar.service._auth import check_address, host_name, is_loopback
 
 # -- tokens
 # --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.helpers.server import CURVE
 
 import truvar as tv
 from truvar.storage.rdb import RDBStorage
-from truvar.study import handlers
+from truvar.study import _handlers as handlers
 
 
 def tell(client, name, body):
@@ -100,7 +100,7 @@ def test_damage_of_an_open_study_is_reported(tmp_path, application):
 
 
 def test_a_store_that_cannot_be_opened_is_refused_at_start_up(tmp_path):
-    from truvar.service.app import create_app
+    from truvar.service._app import create_app
 
     with pytest.raises(tv.TruvarError, match="no folder"):
         create_app(f"sqlite:///{tmp_path}/nowhere/s.db")

@@ -11,8 +11,8 @@ from tests.helpers.server import CURVE
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError
-from truvar.service import auth
-from truvar.service.middleware import SecurityMiddleware
+from truvar.service import _auth as auth
+from truvar.service._middleware import SecurityMiddleware
 from truvar.storage import tokens
 from truvar.storage.administration import rename_study
 from truvar.storage.base import now
@@ -193,7 +193,7 @@ def test_a_root_path_does_not_open_the_api(store: str) -> None:
     from starlette.testclient import TestClient
 
     from truvar.service import Tokens
-    from truvar.service.app import create_app
+    from truvar.service._app import create_app
 
     app = create_app(store, Tokens(write=("t" * 20,)))
     with TestClient(app, root_path="/lab") as client:

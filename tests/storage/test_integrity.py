@@ -19,7 +19,7 @@ from tests.helpers.problems import KINDS, assert_same, truth
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import DamagedStudyError, StorageError
-from truvar.storage import postgres as postgres_storage
+from truvar.storage import _postgres as postgres_storage
 from truvar.storage.rdb import RDBStorage
 from truvar.study.integrity import check_store
 

@@ -34,12 +34,13 @@ from truvar.exceptions import (
     StudyNotFoundError,
 )
 from truvar.problem import problem_from_dict
-from truvar.storage import migrations, models
+from truvar.storage import _models as models
+from truvar.storage import migrations
 from truvar.storage.base import MAX_NAME_LENGTH, MAX_STORED_NAME_LENGTH
 from truvar.storage.migrations import UPGRADES, read_version
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.serialization import CLASS_MODULES
-from truvar.study import handlers
+from truvar.study import _handlers as handlers
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "store-v1.sql"
 

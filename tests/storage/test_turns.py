@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from truvar.storage import turns
-from truvar.storage.turns import Turns, turns_at
+from truvar.storage import _turns as turns
+from truvar.storage._turns import Turns, turns_at
 
 
 def test_threads_get_their_turns_in_the_order_in_which_they_came() -> None:

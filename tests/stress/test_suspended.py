@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.problems import KINDS
 
 import truvar as tv
-from truvar.storage.postgres import IDLE_TIMEOUT, LOCK_TIMEOUT
+from truvar.storage._postgres import IDLE_TIMEOUT, LOCK_TIMEOUT
 
 IDLE_SECONDS = int(os.environ.get("TRUVAR_IDLE_SECONDS", "2"))
 MAX_WAIT = 60.0  # seconds

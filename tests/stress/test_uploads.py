@@ -33,7 +33,7 @@ ROUND = 40  # studies that Hypothesis makes before the clock is looked at
 def client(tmp_path: Path) -> Iterator[Any]:
     from starlette.testclient import TestClient
 
-    from truvar.service.app import create_app
+    from truvar.service._app import create_app
 
     app = create_app(f"sqlite:///{tmp_path}/s.db")
     with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 5)) as found:

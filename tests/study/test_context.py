@@ -17,8 +17,8 @@ from truvar.cli import main
 from truvar.domain.given_context import rows_in_context
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
 from truvar.problem import problem_from_dict
-from truvar.service.limits import ServiceLimits
-from truvar.service.uploads import uploaded_study
+from truvar.service._limits import ServiceLimits
+from truvar.service._uploads import uploaded_study
 
 GRID = tv.Domain.grid(dose=np.linspace(0, 1, 9), temperature=[10.0, 15.0, 20.0]).with_context(
     ["temperature"]

@@ -15,7 +15,7 @@ from tests.helpers.warning_checks import no_warnings
 import truvar as tv
 from truvar._deprecation import deprecated_alias
 from truvar.storage.memory import InMemoryEventLog
-from truvar.study.local_views import LocalViews
+from truvar.study._local_views import LocalViews
 
 SEED = 7
 

@@ -11,7 +11,7 @@ from tests.helpers.theory_settings import THEOREM
 
 import truvar as tv
 from truvar.report import summary
-from truvar.report.plot_data import PlotData
+from truvar.report._plot_data import PlotData
 from truvar.report.status import status_text
 from truvar.report.tables import to_json
 from truvar.report.terminal import TerminalStyle
@@ -194,7 +194,7 @@ def test_the_figure_of_a_transformed_model_says_so_or_is_transformed_back(
     contradicted: tv.Study,
 ) -> None:
     from truvar.report import style
-    from truvar.report.plot_diagnostics import draw_model_check
+    from truvar.report._plot_diagnostics import draw_model_check
 
     data = PlotData.from_study(contradicted)
     data.values[:] = np.exp(data.values)  # as if the model had taken logarithms

@@ -15,8 +15,8 @@ import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import OutlierWarning
 from truvar.messages import interface
+from truvar.report._plot_data import PlotData
 from truvar.report.html_report import render_html_report
-from truvar.report.plot_data import PlotData
 from truvar.report.status import status_data, status_text
 from truvar.report.terminal import TerminalStyle
 from truvar.service import Server

@@ -26,8 +26,8 @@ from truvar.exceptions import (
 from truvar.problem import problem_from_dict
 from truvar.remote.study import RemoteStudy
 from truvar.service import Server
+from truvar.study._command_methods import CommandMethods
 from truvar.study.base import BaseStudy
-from truvar.study.command_methods import CommandMethods
 
 NUMBERS = itertools.count()
 

@@ -223,7 +223,7 @@ def clock(monkeypatch):
             self.time += timedelta(seconds=seconds)
 
     clock = Clock()
-    monkeypatch.setattr("truvar.study.handlers.now", lambda: clock.time)
+    monkeypatch.setattr("truvar.study._handlers.now", lambda: clock.time)
     return clock
 
 

@@ -18,7 +18,8 @@ from tests.helpers.small import LINE, a_study
 
 import truvar as tv
 from truvar.exceptions import StudyBusyError
-from truvar.study import handlers, session
+from truvar.study import _handlers as handlers
+from truvar.study import _session as session
 
 
 @pytest.fixture(params=["memory", "sqlite"])

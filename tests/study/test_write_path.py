@@ -15,7 +15,7 @@ from truvar.cli import main
 from truvar.domain.action import Action
 from truvar.exceptions import InvalidModelError, SerializationError, StudyNotFoundError
 from truvar.models.surrogate import Surrogate
-from truvar.storage import connections
+from truvar.storage import _connections as connections
 from truvar.study import _state
 
 DOMAIN = tv.Domain.grid(x=np.linspace(0, 1, 12))

@@ -241,9 +241,9 @@ def _probability(left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expected_bounds(
+def expected_bounds(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, fraction, member, out
-):  # type: ignore[no-untyped-def]
+):
     """Add to out_x the sums of `anticipated_bounds`, averaged over a standard normal z exactly.
 
     Args:
@@ -317,9 +317,9 @@ def expected_bounds(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def anticipated_level(
+def anticipated_level(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, threshold, average, out
-):  # type: ignore[no-untyped-def]
+):
     """Add to out_x the sums of `anticipated_bounds` for an explicit threshold: a target stays while undecided.
 
     Args:
@@ -357,9 +357,9 @@ def anticipated_level(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def anticipated_levels(
+def anticipated_levels(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, thresholds, average, out
-):  # type: ignore[no-untyped-def]
+):
     """Add to out_x the sums of `anticipated_level` for several thresholds: a target stays while one is undecided.
 
     The bounds of a target hold a threshold for an interval of its moved mean, one for each

@@ -31,9 +31,9 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 from truvar._numba import ambiguity, entropy
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
+from truvar.acquisition._representers import pivoted_cholesky, representer_sites, sample_rows
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
-from truvar.acquisition.representers import pivoted_cholesky, representer_sites, sample_rows
 from truvar.acquisition.utils import expected_improvement, incumbent, moments, thresholds
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least

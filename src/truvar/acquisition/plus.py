@@ -21,11 +21,11 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 from truvar._numba import ambiguity
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
+from truvar.acquisition._representers import improvement_in_box, leading_point, sample_rows
+from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import RESOLUTION, Schedule
 from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
-from truvar.acquisition.representers import improvement_in_box, leading_point, sample_rows
-from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates

@@ -18,9 +18,9 @@ from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
+from truvar.acquisition._representers import pivoted_cholesky, representer_sites
 from truvar.acquisition.base import OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Schedule
-from truvar.acquisition.representers import pivoted_cholesky, representer_sites
 from truvar.acquisition.utils import moments
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least

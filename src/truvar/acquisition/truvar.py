@@ -18,9 +18,9 @@ import numpy as np
 
 from truvar._numba import anticipation
 from truvar._typing import Array, Index, Mask
+from truvar.acquisition._representers import RefinedPoints, refined_points
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
-from truvar.acquisition.representers import RefinedPoints, refined_points
 from truvar.acquisition.truncation import (
     covariance_tiles,
     truncated_reduction,

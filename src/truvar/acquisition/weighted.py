@@ -27,16 +27,16 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
-from truvar.acquisition.base import BasePolicy, PolicyContext
-from truvar.acquisition.confidence import RESOLUTION, Schedule
-from truvar.acquisition.entropy import expected_improvement_table
-from truvar.acquisition.representers import (
+from truvar.acquisition._representers import (
     improvement_in_box,
     leading_point,
     pivoted_cholesky,
     representer_sites,
 )
-from truvar.acquisition.tours import TourRows, can_tour, prefer_first_stop, tour_rows
+from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop, tour_rows
+from truvar.acquisition.base import BasePolicy, PolicyContext
+from truvar.acquisition.confidence import RESOLUTION, Schedule
+from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates

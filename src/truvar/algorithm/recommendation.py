@@ -9,8 +9,8 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
 from truvar.acquisition.mixed_search import climb
-from truvar.algorithm.contextual import climb_in_slice
-from truvar.algorithm.exploration import MAX_MIN_FEASIBILITY
+from truvar.algorithm._contextual import climb_in_slice
+from truvar.algorithm._exploration import MAX_MIN_FEASIBILITY
 from truvar.domain.action import Action
 from truvar.domain.given_context import ContextSlice
 

@@ -22,9 +22,9 @@ from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import PolicyContext, ProposalPolicy, StartingPolicy
 from truvar.acquisition.mixed_search import best_in_domain
 from truvar.algorithm import loop
-from truvar.algorithm.contextual import search_slice, within_context
-from truvar.algorithm.exploration import min_feasibility, remove_variance
-from truvar.algorithm.initial_design import design_of_tasks, space_filling_design
+from truvar.algorithm._contextual import search_slice, within_context
+from truvar.algorithm._exploration import min_feasibility, remove_variance
+from truvar.algorithm._initial_design import design_of_tasks, space_filling_design
 from truvar.algorithm.recommendation import best_observed, eligible_observations
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates

@@ -9,8 +9,8 @@ Each policy suggests measurements, and a table or a function answers them in pla
 | `result` | scores at equal cost, costs to reach targets |
 """
 
-from truvar.backtest.result import Backtest
-from truvar.backtest.runner import backtest
+from truvar.backtest._result import Backtest
+from truvar.backtest._runner import backtest
 from truvar.backtest.simulation import (
     Function,
     Simulator,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.constrained import simplex_lattice
+from truvar.domain._constrained import simplex_lattice
+from truvar.domain._recognition import box_parameter
 from truvar.domain.grid import mesh
 from truvar.domain.parameters import Parameter, complete_parameters
-from truvar.domain.recognition import box_parameter
 from truvar.exceptions import InvalidDomainError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_integer, check_names

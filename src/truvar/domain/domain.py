@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from truvar._representation import html_card
 from truvar._typing import Array, Mask
+from truvar.domain._constrained import constrain, constrain_box, masks_of_rows, satisfies_values
+from truvar.domain._encoding import Encoding, check_columns
 from truvar.domain.box import REPRESENTERS, box_fields, check_box, mixture_fields
-from truvar.domain.constrained import constrain, constrain_box, masks_of_rows, satisfies_values
 from truvar.domain.constraints import (
     MARGIN,
     TOLERANCE,
@@ -28,7 +29,6 @@ from truvar.domain.constraints import (
     all_satisfied,
     describe_constraint,
 )
-from truvar.domain.encoding import Encoding, check_columns
 from truvar.domain.geo import from_xarray
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.grid import SAME_POINT, grid_fields

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain._recognition import grid_parameter
 from truvar.domain.parameters import complete_parameters
-from truvar.domain.recognition import grid_parameter
 from truvar.exceptions import InvalidDomainError
 from truvar.messages import for_interface
 from truvar.validation import check_names

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Array
-from truvar.domain.constrained import satisfies_values
+from truvar.domain._constrained import satisfies_values
 from truvar.domain.constraints import (
     Comparison,
     Constraint,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.domain.encoding import check_columns
+from truvar.domain._encoding import check_columns
+from truvar.domain._recognition import table_parameter
 from truvar.domain.geo import from_geopandas, is_geographic_table
 from truvar.domain.parameters import Integer, Parameter, complete_parameters
-from truvar.domain.recognition import table_parameter
 from truvar.domain.scales import is_geometric
 from truvar.exceptions import InvalidDomainError
 from truvar.messages import for_interface, format_point, unknown_name

@@ -77,19 +77,19 @@ EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
 
 # The classes are imported when an engine is created, as each compiles loops of its own.
 def _dense(posterior: Posterior, domain: Domain) -> Engine:
-    from truvar.engines.dense import Dense
+    from truvar.engines._dense import Dense
 
     return Dense(posterior)
 
 
 def _dense32(posterior: Posterior, domain: Domain) -> Engine:
-    from truvar.engines.dense import Dense
+    from truvar.engines._dense import Dense
 
     return Dense(posterior, single=True)
 
 
 def _dense64(posterior: Posterior, domain: Domain) -> Engine:
-    from truvar.engines.dense import Dense
+    from truvar.engines._dense import Dense
 
     return Dense(posterior, single=False)
 
@@ -141,7 +141,7 @@ def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
 def _max_matrix_bytes(posterior: Posterior, domain: Domain) -> int:
     if domain.axes is None:  # no grid: spares the import below
         return DENSE_BYTES
-    from truvar.engines.products import has_grid_product
+    from truvar.engines._products import has_grid_product
 
     return GRID_BYTES if has_grid_product(posterior, domain) else DENSE_BYTES
 

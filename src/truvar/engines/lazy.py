@@ -33,13 +33,13 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
-from truvar.engines.dense import weighted_targets
-from truvar.engines.lattice import LatticeBounds, lattice_bounds
-from truvar.engines.matrix import Matrix, common_prefix_length
-from truvar.engines.nodes import NodeBounds, node_bounds
-from truvar.engines.norms import Cells, ColumnNorms
-from truvar.engines.products import PriorProduct, prior_product
-from truvar.engines.rounding import SUM_ROUNDING, gamma
+from truvar.engines._dense import weighted_targets
+from truvar.engines._lattice import LatticeBounds, lattice_bounds
+from truvar.engines._matrix import Matrix, common_prefix_length
+from truvar.engines._nodes import NodeBounds, node_bounds
+from truvar.engines._norms import Cells, ColumnNorms
+from truvar.engines._products import PriorProduct, prior_product
+from truvar.engines._rounding import SUM_ROUNDING, gamma
 from truvar.engines.search import BUDGET, KERNEL_COST, READ_COST, Search, excess_outside, norm_bound
 from truvar.engines.ties import rescore_near_best
 from truvar.exceptions import InvalidArgumentError

@@ -15,8 +15,8 @@ import numpy as np
 
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index
-from truvar.engines.norms import Cells, ColumnNorms
-from truvar.engines.rounding import SUM_ROUNDING, entry_error, gamma
+from truvar.engines._norms import Cells, ColumnNorms
+from truvar.engines._rounding import SUM_ROUNDING, entry_error, gamma
 from truvar.engines.ties import NEAR_TIE, TIE_TOLERANCE
 
 if TYPE_CHECKING:

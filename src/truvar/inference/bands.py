@@ -19,10 +19,10 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import Bands
+from truvar.inference._level_set import decided_confidence, f1_draws, rows_to_draw, uncertain_rows
+from truvar.inference._mixtures import band_probabilities, certainty_of, reported_bands
+from truvar.inference._optimum import N_DRAWS
 from truvar.inference.inputs import StatementInputs
-from truvar.inference.level_set import decided_confidence, f1_draws, rows_to_draw, uncertain_rows
-from truvar.inference.mixtures import band_probabilities, certainty_of, reported_bands
-from truvar.inference.optimum import N_DRAWS
 from truvar.inference.statements import UNKNOWN_F1, BandStatements, Estimate, JointStatements
 
 

@@ -26,7 +26,7 @@ from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
-from truvar.inference.mixtures import (
+from truvar.inference._mixtures import (
     band_probabilities,
     mixture_quantile,
     probability_above,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from truvar.domain.goals import Bands, LevelSet
+from truvar.inference._level_set import level_set_statements
+from truvar.inference._optimum import optimum_statements
 from truvar.inference.bands import band_statements
 from truvar.inference.inputs import StatementInputs
-from truvar.inference.level_set import level_set_statements
-from truvar.inference.optimum import optimum_statements
 from truvar.inference.statements import JointStatements
 
 

@@ -43,10 +43,10 @@ from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
 from truvar.inference import bands
+from truvar.inference._level_set import screening_f1
+from truvar.inference._mixtures import normal_distribution
 from truvar.inference.inputs import StatementInputs
 from truvar.inference.joint import StatementSource
-from truvar.inference.level_set import screening_f1
-from truvar.inference.mixtures import normal_distribution
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
 

@@ -23,6 +23,9 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.goals import Bands, LevelSet
+from truvar.inference._level_set import screening_certainty
+from truvar.inference._mixtures import certainty_of, probability_above
+from truvar.inference._optimum import potential_optima, potential_rows, screening_optimality
 from truvar.inference.certificate import certify
 from truvar.inference.inputs import (
     CertificateInputs,
@@ -33,9 +36,6 @@ from truvar.inference.inputs import (
     plain_share,
 )
 from truvar.inference.joint import StatementSource
-from truvar.inference.level_set import screening_certainty
-from truvar.inference.mixtures import certainty_of, probability_above
-from truvar.inference.optimum import potential_optima, potential_rows, screening_optimality
 from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 

@@ -23,8 +23,8 @@ from truvar.domain.costs import Cost
 from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
-from truvar.integrations.cost_model import cost_predictor
-from truvar.integrations.optuna_space import SearchSpace
+from truvar.integrations._cost_model import cost_predictor
+from truvar.integrations._optuna_space import SearchSpace
 from truvar.models.likelihoods.gaussian import LARGEST
 from truvar.models.priors import Learned, Prior
 from truvar.study.study import Study

@@ -32,8 +32,8 @@ from truvar._typing import Array, Mask
 from truvar.acquisition import policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError
-from truvar.integrations.configurations import Configuration, ConfigurationSpace
-from truvar.integrations.cross_validation import LISTED, FoldSearch, Pair
+from truvar.integrations._configurations import Configuration, ConfigurationSpace
+from truvar.integrations._cross_validation import LISTED, FoldSearch, Pair
 
 MIN_CONFIGURATIONS = (
     10  # a budget given as a share allows at least this many configurations on all folds

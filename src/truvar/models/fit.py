@@ -22,7 +22,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.table import number_column
 from truvar.exceptions import InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface
-from truvar.models.coregionalization import power_of_two
+from truvar.models._coregionalization import power_of_two
 from truvar.models.kernels import indicator_columns, named_kernel, prior_scale, to_sklearn
 from truvar.models.priors import Learned
 

@@ -31,9 +31,9 @@ from scipy.special import chdtri, ndtri
 from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
+from truvar.models._noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.ensemble import CONSTANT
 from truvar.models.kernels import Stationary, column_mask
-from truvar.models.noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values

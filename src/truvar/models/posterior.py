@@ -28,9 +28,9 @@ from truvar._typing import Array, Index
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
+from truvar.models._inverse_factor import InverseFactor
 from truvar.models.cholesky import Factor, local_factor
 from truvar.models.frozen import FrozenMember, FrozenPosterior
-from truvar.models.inverse_factor import InverseFactor
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale, stationary_form
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import TruvarError
+from truvar.models._coregionalization import TaskModel
 from truvar.models.cholesky import local_factor
-from truvar.models.coregionalization import TaskModel
 from truvar.models.ensemble import Ensemble, EnsembleModel, SinglePosterior
 from truvar.models.fit import Model
 from truvar.models.frozen import FrozenPosterior

@@ -13,15 +13,15 @@ from truvar._deprecation import deprecated_alias
 from truvar.exceptions import ServiceError, StudyStartedError
 from truvar.inference.certificate import Certificate
 from truvar.inference.limits import StatementLimits, StopCheck, check_improvement_goal
-from truvar.remote.copied import CopiedViews
-from truvar.remote.decoding import (
+from truvar.remote._copied import CopiedViews
+from truvar.remote._decoding import (
     decode_certificate,
     decode_number,
     decode_result,
     decode_suggestion,
     with_label,
 )
-from truvar.remote.encoding import encode_command, encode_target, plain
+from truvar.remote._encoding import encode_command, encode_target, plain
 from truvar.storage.serialization import deserialize
 from truvar.study.commands import Command, Correct, Fit, Receipt, Tell, TellRepeats
 from truvar.study.records import FailureRecord, MeasurementRecord

@@ -6,10 +6,10 @@ drawn.
 
 from __future__ import annotations
 
-from truvar.report.plot_diagnostics import plot_model_check
-from truvar.report.plots import plot_study
+from truvar.report._plot_diagnostics import plot_model_check
+from truvar.report._plots import plot_study
+from truvar.report._representation import study_html, study_text
 from truvar.report.progress import Progress, is_interactive
-from truvar.report.representation import study_html, study_text
 from truvar.report.tables import summary, write_report
 
 __all__ = [

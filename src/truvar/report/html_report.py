@@ -24,6 +24,14 @@ from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
+from truvar.report._plot_1d import draw_curve
+from truvar.report._plot_2d import draw_mean, draw_regions
+from truvar.report._plot_data import PlotData, optimum_name
+from truvar.report._plot_diagnostics import draw_model_check
+from truvar.report._plot_importance import BAR, MAX_BARS, draw_importance
+from truvar.report._plot_slices import draw_slices
+from truvar.report._plots import draw_undecided, draw_values
+from truvar.report._slices import PosteriorSlices, chosen_columns, column_importance
 from truvar.report.formatting import (
     ALL_DIGITS,
     column_label,
@@ -31,14 +39,6 @@ from truvar.report.formatting import (
     describe_columns,
     format_number,
 )
-from truvar.report.plot_1d import draw_curve
-from truvar.report.plot_2d import draw_mean, draw_regions
-from truvar.report.plot_data import PlotData, optimum_name
-from truvar.report.plot_diagnostics import draw_model_check
-from truvar.report.plot_importance import BAR, MAX_BARS, draw_importance
-from truvar.report.plot_slices import draw_slices
-from truvar.report.plots import draw_undecided, draw_values
-from truvar.report.slices import PosteriorSlices, chosen_columns, column_importance
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,

@@ -11,6 +11,8 @@ import numpy as np
 
 from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.certificate_text import format_share
+from truvar.report._plot_data import PlotData, optimum_name
+from truvar.report._text_map import text_map
 from truvar.report.formatting import (
     count_noun,
     format_estimate,
@@ -19,10 +21,8 @@ from truvar.report.formatting import (
     format_shown,
 )
 from truvar.report.limit_progress import limit_progress
-from truvar.report.plot_data import PlotData, optimum_name
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
-from truvar.report.text_map import text_map
 from truvar.study.limits import RunLimits
 from truvar.study.outliers import outlier_messages
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truvar.exceptions import OutputError
-from truvar.report.plots import plot_study
+from truvar.report._plots import plot_study
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

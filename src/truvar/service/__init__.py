@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from truvar.remote.client import Server, connect
     from truvar.remote.study import RemoteStudy
-    from truvar.service.auth import Tokens
-    from truvar.service.limits import ServiceLimits
+    from truvar.service._auth import Tokens
+    from truvar.service._limits import ServiceLimits
     from truvar.service.server import serve
 
 __all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve"]
@@ -21,8 +21,8 @@ __all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve
 _MODULES = {
     "RemoteStudy": "truvar.remote.study",
     "Server": "truvar.remote.client",
-    "ServiceLimits": "truvar.service.limits",
-    "Tokens": "truvar.service.auth",
+    "ServiceLimits": "truvar.service._limits",
+    "Tokens": "truvar.service._auth",
     "connect": "truvar.remote.client",
     "serve": "truvar.service.server",
 }

@@ -33,7 +33,7 @@ from truvar.report.status import (
     status_data,
 )
 from truvar.report.tables import replace_nonfinite
-from truvar.service import explanations
+from truvar.service import _explanations as explanations
 from truvar.storage.serialization import serialize
 
 if TYPE_CHECKING:

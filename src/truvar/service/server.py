@@ -14,8 +14,8 @@ from typing import Any
 
 from truvar.exceptions import ServiceError, import_optional
 from truvar.messages import for_interface
-from truvar.service.auth import Tokens, check_address
-from truvar.service.limits import ServiceLimits
+from truvar.service._auth import Tokens, check_address
+from truvar.service._limits import ServiceLimits
 
 DEFAULT_PORT = 8765
 SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
@@ -63,8 +63,8 @@ def serve(
     tokens = tokens or Tokens()
     uvicorn = import_optional("uvicorn", "the server", "service")
     import_optional("fastapi", "the server", "service")
-    from truvar.service.app import create_app
-    from truvar.service.preloading import preload
+    from truvar.service._app import create_app
+    from truvar.service._preloading import preload
 
     limits, total = _within_descriptors(limits or ServiceLimits())
     app = create_app(store, tokens, limits)

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from truvar.exceptions import StudyExistsError, StudyNotFoundError
+from truvar.storage._checksums import name_checksum, token_checksum
+from truvar.storage._models import EVENTS, STUDIES, TOKENS
 from truvar.storage.base import check_study_name, whoami
-from truvar.storage.checksums import name_checksum, token_checksum
 from truvar.storage.deletions import note_deletion
-from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import read_token_rows
 

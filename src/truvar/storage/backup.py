@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from truvar.exceptions import InvalidArgumentError, StorageError
+from truvar.storage._models import EVENTS, STUDIES, TOKENS
 from truvar.storage.deletions import copy_deletions
-from truvar.storage.models import EVENTS, STUDIES, TOKENS
 from truvar.storage.rdb import RDBStorage
 
 BLOCK = 200  # rows that are copied at once

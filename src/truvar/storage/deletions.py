@@ -25,9 +25,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
+from truvar.storage._models import UTCDateTime
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH, now
 from truvar.storage.migrations import ADVISORY_LOCK
-from truvar.storage.models import UTCDateTime
 from truvar.storage.rdb import RDBStorage
 
 DELETIONS = Table(

@@ -16,9 +16,9 @@ from typing import Any, Literal
 from sqlalchemy import Connection, delete, insert, select, update
 
 from truvar.exceptions import InvalidArgumentError
+from truvar.storage._checksums import token_checksum
+from truvar.storage._models import TOKENS
 from truvar.storage.base import now
-from truvar.storage.checksums import token_checksum
-from truvar.storage.models import TOKENS
 from truvar.storage.rdb import RDBStorage
 
 Access = Literal["read", "write"]

@@ -20,8 +20,8 @@ from truvar.domain.exclusions import Place
 from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
+from truvar.study._conclusions import Conclusions
 from truvar.study._events import Operation, StudyConfig, action_from_details
-from truvar.study.conclusions import Conclusions
 
 HISTORY_COLUMNS = (
     "step",

@@ -14,7 +14,7 @@ from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
-from truvar.study.command_methods import CommandMethods
+from truvar.study._command_methods import CommandMethods
 from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import FailureRecord, MeasurementRecord, measurement_frame

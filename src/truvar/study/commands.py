@@ -1,7 +1,7 @@
 """Commands: everything that can be asked of a study that changes it.
 
 A command is a frozen dataclass with the arguments of the method of the same name, and `check()`
-returns it with checked values. `Study` executes it by a function of `truvar.study.handlers`;
+returns it with checked values. `Study` executes it by a function of `truvar.study._handlers`;
 `RemoteStudy` sends it to a server, whose request bodies build the same command again. Every limit
 of an argument is here, once.
 """

@@ -24,9 +24,9 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.inference.statements import Estimate, JointStatements
+from truvar.study._conclusions import statement_inputs
 from truvar.study._events import StudyConfig
 from truvar.study._state import Snapshot, StudyState
-from truvar.study.conclusions import statement_inputs
 from truvar.study.result import Result
 from truvar.study.study import Study
 from truvar.validation import check_integer

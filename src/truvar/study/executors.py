@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from truvar.exceptions import ExecutorError, InvalidArgumentError
-from truvar.study.pools import as_executor
+from truvar.study._pools import as_executor
 from truvar.validation import check_integer
 
 HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes effect on every system

@@ -34,16 +34,17 @@ from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
+from truvar.study._handlers import handle
+from truvar.study._local_views import LocalViews
+from truvar.study._plausibility import implausible
 from truvar.study._resolve import resolve_action
+from truvar.study._session import StudySession, synchronized
 from truvar.study._state import HISTORY_COLUMNS, StudyState
 from truvar.study.base import BaseStudy
 from truvar.study.commands import Command, Correct, Receipt, check_measurement
-from truvar.study.handlers import handle
 from truvar.study.limits import check_study_limits
-from truvar.study.local_views import LocalViews
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.outliers import outlier_ids, outlier_messages
-from truvar.study.plausibility import implausible
 from truvar.study.records import (
     FailureRecord,
     MeasurementRecord,
@@ -51,7 +52,6 @@ from truvar.study.records import (
     measurement_records,
 )
 from truvar.study.result import Best, Result
-from truvar.study.session import StudySession, synchronized
 from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, vehicle_statuses
 from truvar.validation import check_integer, check_names

@@ -10,14 +10,14 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
-from truvar.models.coregionalization import TaskModel
+from truvar.models._coregionalization import TaskModel
+from truvar.models._learned import FitData, fit_ensemble, unfitted_ensemble
+from truvar.models._outliers import find_outliers
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
-from truvar.models.learned import FitData, fit_ensemble, unfitted_ensemble
 from truvar.models.likelihoods.gaussian import LARGEST, Gaussian
 from truvar.models.observations import Observations
-from truvar.models.outliers import find_outliers
 from truvar.models.transforms import OutputTransform
 
 # share of the squared scale of the values: the smallest noise that an ensemble is learned with

@@ -17,13 +17,13 @@ from truvar.domain.candidates import model_sites
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidModelError
-from truvar.models.coregionalization import TaskModel
+from truvar.models._coregionalization import TaskModel
+from truvar.models._noise import NoiseModel
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.mean import MeanFunction, is_mean_function
-from truvar.models.noise import NoiseModel
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned, Prior, constant_mean, family_to_learn
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from truvar.models._noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.known import Known
 from truvar.models.kernels import covariance_function, prior_scale
-from truvar.models.noise import NoiseModel, fit_noise, unfitted_noise
 from truvar.models.observations import Observations
 from truvar.models.priors import is_refit_step
 

@@ -9,7 +9,8 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.costs import Tasks
-from truvar.models.coregionalization import TaskEnsemble, TaskModel
+from truvar.models._coregionalization import TaskEnsemble, TaskModel
+from truvar.models._learned_tasks import TaskData, fit_tasks, task_outliers, unfitted_tasks
 from truvar.models.hyperparameters.averaged import SampledFit, learned_likelihood
 from truvar.models.hyperparameters.base import (
     AnyModel,
@@ -20,7 +21,6 @@ from truvar.models.hyperparameters.base import (
     fit_once,
 )
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale
-from truvar.models.learned_tasks import TaskData, fit_tasks, task_outliers, unfitted_tasks
 from truvar.models.mean import MeanFunction
 from truvar.models.observations import Observations
 

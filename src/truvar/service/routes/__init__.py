@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._sessions import StudySessions
 from truvar.service.routes import (
     analysis,
     events,
@@ -19,7 +20,6 @@ from truvar.service.routes import (
     studies,
     suggestions,
 )
-from truvar.service.sessions import StudySessions
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The body is not valid JSON."},

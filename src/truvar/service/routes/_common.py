@@ -10,11 +10,11 @@ from fastapi.responses import Response
 
 from truvar.messages import current_interface
 from truvar.problem.schema import ProblemSpec
-from truvar.service.disconnection import while_connected
-from truvar.service.limits import is_plain_text
+from truvar.service._disconnection import while_connected
+from truvar.service._limits import is_plain_text
+from truvar.service._sessions import StudySessions
+from truvar.service._uploads import Upload, UploadKind
 from truvar.service.serializers import encode
-from truvar.service.sessions import StudySessions
-from truvar.service.uploads import Upload, UploadKind
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
 from truvar.study.study import Study
 

@@ -8,11 +8,11 @@ import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from truvar.service import page_data
-from truvar.service.convergence import Convergence, ConvergenceSource
-from truvar.service.limits import ServiceLimits
+from truvar.service import _page_data as page_data
+from truvar.service._convergence import Convergence, ConvergenceSource
+from truvar.service._limits import ServiceLimits
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import StudyName, cached_response, json_response
-from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
 NUMBER = r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,3})?"

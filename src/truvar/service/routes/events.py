@@ -13,10 +13,10 @@ from fastapi.responses import Response, StreamingResponse
 
 from truvar.exceptions import InvalidArgumentError, TruvarError
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits, is_plain_text
+from truvar.service._limits import ServiceLimits, is_plain_text
+from truvar.service._schemas import Note, note_body
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import Author, StudyName, body_class, change_study, json_response
-from truvar.service.schemas import Note, note_body
-from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
 POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes

@@ -6,9 +6,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import JSON, StudyName, file_response
-from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 from truvar.tabular.csv_cells import measurements_csv
 

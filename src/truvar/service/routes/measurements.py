@@ -8,7 +8,9 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._schemas import Correct, Tell, TellRepeats
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import (
     Author,
     StudyName,
@@ -17,8 +19,6 @@ from truvar.service.routes._common import (
     change_summary,
     json_response,
 )
-from truvar.service.schemas import Correct, Tell, TellRepeats
-from truvar.service.sessions import StudySessions
 from truvar.study import commands
 from truvar.study.study import Study
 

@@ -11,7 +11,9 @@ from fastapi.responses import Response
 from truvar.domain.constraints import PolygonConstraint
 from truvar.exceptions import InvalidArgumentError
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._schemas import AllowedPlace, ExcludedPlace, Fail
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import (
     Author,
     StudyName,
@@ -19,8 +21,6 @@ from truvar.service.routes._common import (
     change_study,
     change_summary,
 )
-from truvar.service.schemas import AllowedPlace, ExcludedPlace, Fail
-from truvar.service.sessions import StudySessions
 from truvar.study import commands
 from truvar.study.study import Study
 

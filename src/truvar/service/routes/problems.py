@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._schemas import ProblemCheck, TableText
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import json_problem, upload_response
-from truvar.service.schemas import ProblemCheck, TableText
-from truvar.service.sessions import StudySessions
 
 UNNAMED = "study"  # name of a problem that is checked before it has one
 

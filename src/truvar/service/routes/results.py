@@ -10,9 +10,9 @@ from fastapi.responses import Response
 
 from truvar.exceptions import DamagedStudyError, InvalidArgumentError
 from truvar.service import serializers
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import StudyName, cached_response, json_response
-from truvar.service.sessions import StudySessions
 from truvar.study.study import Study
 
 STOP_F1 = "Level set: F1 score that must be reached with 97.5 % probability."

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 import truvar
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import json_response
-from truvar.service.sessions import StudySessions
 
 
 def router(_: StudySessions, limits: ServiceLimits) -> APIRouter:

@@ -6,7 +6,9 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 
 from truvar.exceptions import InvalidArgumentError
-from truvar.service.limits import ServiceLimits
+from truvar.service._limits import ServiceLimits
+from truvar.service._schemas import Create, Delete, Rename
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import (
     Author,
     StudyName,
@@ -15,8 +17,6 @@ from truvar.service.routes._common import (
     json_response,
     upload_response,
 )
-from truvar.service.schemas import Create, Delete, Rename
-from truvar.service.sessions import StudySessions
 from truvar.storage.base import check_study_name
 
 

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from truvar.messages import current_interface
-from truvar.service.choices import ChoiceRequest
-from truvar.service.disconnection import while_connected
-from truvar.service.limits import ServiceLimits
+from truvar.service._choices import ChoiceRequest
+from truvar.service._disconnection import while_connected
+from truvar.service._limits import ServiceLimits
+from truvar.service._schemas import Ask, Withdraw, ask_body
+from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import (
     Author,
     StudyName,
@@ -20,8 +22,6 @@ from truvar.service.routes._common import (
     change_summary,
     json_response,
 )
-from truvar.service.schemas import Ask, Withdraw, ask_body
-from truvar.service.sessions import StudySessions
 from truvar.study import commands
 from truvar.study.study import Study
 

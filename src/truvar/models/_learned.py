@@ -1,0 +1,516 @@
+"""Learning kernel, mean, noise and output transform from the observations: the mode and a sample of what is plausible.
+
+Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior`
+does the rest.
+
+| question | answer |
+|---|---|
+| unit of the values | standard deviation, at least 0.4 of the distance from typical value to nearest threshold |
+| power of the transform | 1, unless another makes the observations much more probable |
+| outliers | left out (see `outliers` and `relevance_pursuit`) |
+| noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
+| least noise | e^-12 of the variance of the values; e^-18 if an optimum is looked for: values near it hardly differ |
+| size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
+| nothing measured beyond the threshold yet, or all values alike | every second member is from the prior |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import chdtri, ndtri
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Index, Mask
+from truvar.models._outliers import find_outliers, separation
+from truvar.models._relevance_pursuit import (
+    LEAST,
+    Fit,
+    find_contradicted,
+    leave_one_out,
+    predictability,
+)
+from truvar.models.ensemble import CONSTANT, EnsembleModel
+from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
+from truvar.models.kernels import SMOOTHNESS, twice_nu
+from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
+
+LEAST_FOR_POWER = 8  # observations below which the power stays 1
+ADVANTAGE = 2.0  # log posterior density by which a power must be better than none
+LARGE = 120  # observations from which the transform stays of the same kind
+# Observations, at most -> members, proposals per round, rounds: many observations leave little to
+# average over.
+EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
+FLAT = 1e-6  # units of the values: observations that differ less count as all alike
+LEAST_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
+SLOPE_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
+SLOPE_GAIN = (
+    2.0  # log posterior density by which slopes must be better than none, and 1 more for each
+)
+ABSURD = 1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
+# share of the variance of the others that they explain of each other, unless the field is flat
+PREDICTABLE = 0.3
+PREDICTABLE_ENOUGH = (
+    0.6  # the same, for a value in the direction that the study looks in: a peak must not be missed
+)
+# ratio of the spread of the middle half to the standard deviation, if a few values dominate the
+# latter
+STRETCHED = 0.5
+# distance of the threshold from the typical value, at most, in units of the standardised values
+REFERENCE = 2.5
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Observations to learn from.
+
+    Attributes:
+        points: Where they were made. (t, d)
+        values: In the user's units, a mean function subtracted. (t,)
+        noise: Known noise variances, NaN where they are learned; None: learned everywhere. (t,)
+        extent: Extent of the domain. (d,)
+        spacing: Smallest distance between coordinates of the domain, in extents. (d,)
+        mean: Known constant mean; None: learned.
+        references: Values that matter, such as the thresholds. With a mean function, the nearest
+            that each threshold minus that function comes to the typical value.
+        log: Whether the logarithms of the values are modelled.
+        learn_power: Whether a power of the values may be modelled.
+        thresholds: The nearest threshold minus the mean function at the points; None without one of
+            them. (t,)
+        direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
+        learn_noise: Whether a noise variance is learned even if all are known; None: only if some
+            are not.
+        categorical: Positions of the columns of categories.
+    """
+
+    points: Array
+    values: Array
+    noise: Array | None
+    extent: Array
+    spacing: Array
+    mean: float | None = None
+    references: tuple[float, ...] = ()
+    log: bool = False
+    learn_power: bool = True
+    thresholds: Array | None = None
+    direction: int = 0
+    learn_noise: bool | None = None
+    categorical: tuple[int, ...] = ()
+
+    @property
+    def exact(self) -> Mask:
+        """Which observations were given as exact, (t,)."""
+        return np.zeros(len(self.values), bool) if self.noise is None else self.noise == 0.0
+
+    @property
+    def learns_noise(self) -> bool:
+        """Whether a noise variance is learned, if only for measurements to come."""
+        if self.learn_noise is not None:
+            return self.learn_noise
+        return self.noise is None or bool(np.isnan(self.noise).any())
+
+    def learned_noise(self, thetas: Array, scale: float) -> Array | None:
+        """Return the noise variances of hyperparameters (m, k) in the user's units, (m,); None if none is learned."""
+        if not self.learns_noise:
+            return None
+        return np.asarray(np.exp(thetas[:, self.points.shape[1] + 1]) * scale**2)
+
+
+@dataclass(frozen=True)
+class _Standardisation:
+    shift: float
+    scale: float
+    learn_power: bool
+
+
+def fit_ensemble(
+    family: str, data: FitData, previous: EnsembleModel | None, seed: int
+) -> EnsembleModel:
+    """Return the hyperparameters learned from the observations.
+
+    Args:
+        family: "rbf", "matern12", "matern32" or "matern52".
+        data: The observations.
+        previous: The model of fewer observations, which the search starts from.
+        seed: Seed of the sample.
+    """
+    logarithm = OutputTransform(log=data.log)
+    values = logarithm.forward(data.values)
+    references = tuple(logarithm.forward(np.array(data.references)).tolist())
+    reference = nearest_reference(values, references, data.mean)
+    separate = find_outliers(values, references, data.points / data.extent, data.exact)
+    outliers = np.array(separate, dtype=int)
+    found = _search(family, data, values, reference, outliers, previous)
+    if separate and not _is_credible(found.fit, values, separate, references, data.direction):
+        outliers = np.array([], dtype=int)
+        found = _search(family, data, values, reference, outliers, previous)
+    contradicted = _contradicted(family, data, values, reference, found, previous)
+    if len(contradicted):
+        outliers = np.union1d(outliers, contradicted)
+        found = _search(family, data, values, reference, outliers, previous)
+    kept = found.kept
+    option = found.option
+    slopes = _noise_slopes(found, data)
+    fit = found.fit
+    if slopes is not None:
+        option = slopes.option
+        fit = slopes.fit
+    mode = fit.theta
+    likelihood = fit.likelihood
+    prior = fit.prior
+    count, proposals, rounds = next(effort for most, effort in EFFORT.items() if len(kept) <= most)
+    sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
+    members = sample.thetas
+    thresholds = reference if data.thresholds is None else data.thresholds[kept]
+    is_flat = np.ptp(values[kept]) <= FLAT * option.scale
+    if is_flat:
+        mode = prior.mean
+    if is_flat or (thresholds is not None and is_one_sided(values[kept], thresholds)):
+        members[::2] = prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
+    thetas = np.vstack([mode, members])
+    d = data.points.shape[1]
+    model = EnsembleModel(
+        family=family,
+        lengthscales=np.exp(thetas[:, :d]) * data.extent,
+        signal=np.exp(2 * thetas[:, d]) * option.scale**2,
+        noise=data.learned_noise(thetas, option.scale),
+        transform=OutputTransform(option.shift, option.scale, likelihood.known_power, data.log),
+        outliers=tuple(int(i) for i in outliers),
+        log_posterior=found.density,
+        separate=separate,
+        categorical=data.categorical,
+    )
+    if slopes is None:
+        return model
+    return replace(
+        model,
+        log_posterior=slopes.density,
+        noise_slopes=slopes.slopes / data.extent,
+        noise_centre=data.points[kept].mean(axis=0),
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The best of the units and transforms that were tried.
+
+    Attributes:
+        kept: Positions of the observations that were fitted.
+        option: Units and transform.
+        fit: To the kept observations, the power known.
+        density: Log posterior density, up to a constant.
+        plain: The fit with the power 1, and its units, if another power is better.
+    """
+
+    kept: Index
+    option: _Standardisation
+    fit: Fit
+    density: float
+    plain: tuple[_Standardisation, Fit] | None = None
+
+
+def _search(
+    family: str,
+    data: FitData,
+    values: Array,
+    reference: float | None,
+    outliers: Index,
+    previous: EnsembleModel | None,
+) -> _Found:
+    """Return the most probable hyperparameters in the best of several units and transforms."""
+    kept = np.setdiff1d(np.arange(len(values)), outliers)
+    found: list[tuple[float, _Standardisation, Array]] = []
+    for option in _standardisations(values[kept], reference, data, previous):
+        likelihood, prior = _problem(family, data, values, kept, option)
+        mode = find_mode(likelihood, prior, _starts(prior, previous, data, option, len(kept)))
+        density = (
+            likelihood.value(mode) + prior.log_density(mode) - len(kept) * np.log(option.scale)
+        )
+        density -= ADVANTAGE * option.learn_power
+        found.append((density, option, mode))
+    density, option, mode = max(found, key=lambda each: each[0])
+    power = 1.0
+    if option.learn_power:
+        power = float(mode[-1])
+        mode = mode[:-1]
+    fit = Fit(
+        *_problem(family, data, values, kept, option, power), mode, float(np.log(option.scale))
+    )
+    plain = None
+    for _, other, theta in found:
+        if option.learn_power and not other.learn_power:
+            unchanged = Fit(
+                *_problem(family, data, values, kept, other, 1.0), theta, float(np.log(other.scale))
+            )
+            plain = (other, unchanged)
+    return _Found(kept, option, fit, float(density), plain)
+
+
+@dataclass(frozen=True)
+class _NoiseSlopes:
+    """A noise variance whose logarithm is linear in the coordinates.
+
+    Attributes:
+        option: Units and transform.
+        fit: With the relative noise variances known.
+        density: Log posterior density, up to a constant.
+        slopes: Of the logarithm, per extent. (d,)
+    """
+
+    option: _Standardisation
+    fit: Fit
+    density: float
+    slopes: Array
+
+
+def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
+    """Return how the noise varies from place to place; None if the observations do not clearly say that it does.
+
+    A power of the values makes the noise depend on the value, so that the values as they are get a
+    chance, too.
+    """
+    if not data.learns_noise or found.fit.likelihood.learned.sum() < LEAST_FOR_SLOPES:
+        return None
+    if data.categorical:  # a slope along a list of categories means nothing
+        return None
+    tried = [_fit_slopes(found.option, found.fit, data)]
+    if found.plain is not None:
+        tried.append(_fit_slopes(*found.plain, data))
+    convincing = found.density + SLOPE_GAIN + found.fit.likelihood.dimension
+    best = max(
+        (each for each in tried if each is not None), key=lambda each: each.density, default=None
+    )
+    return best if best is not None and best.density >= convincing else None
+
+
+def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlopes | None:
+    """Return the most probable slopes of the log noise variance; None if a test does not reject equal noise."""
+    d = fit.likelihood.dimension
+    with blas_in_one_thread():
+        if fit.likelihood.slope_statistic(fit.theta) < chdtri(d, SLOPE_LEVEL):
+            return None
+    likelihood = fit.likelihood.with_slopes()
+    spacing = 0.5 * data.spacing
+    prior = HyperPrior.default(
+        d, True, False, spacing, learn_slopes=True, may_be_exact=data.direction != 0
+    )
+    mode = find_mode(likelihood, prior, [np.append(fit.theta, np.zeros(d))])
+    density = (
+        likelihood.value(mode) + prior.log_density(mode) - len(likelihood.values) * fit.log_scale
+    )
+    if option.learn_power:
+        density += _power_density(fit.likelihood.known_power) - ADVANTAGE
+    slopes = likelihood.slopes(mode)
+    fixed = fit.likelihood.with_relative_noise(np.exp(likelihood.centred @ slopes))
+    return _NoiseSlopes(
+        option, replace(fit, likelihood=fixed, theta=mode[: d + 2]), float(density), slopes
+    )
+
+
+def _power_density(power: float) -> float:
+    """Return the log prior density of a power, up to a constant."""
+    prior = HyperPrior.default(1, False, True)
+    return -0.5 * float((power - prior.mean[-1]) / prior.sd[-1]) ** 2
+
+
+def _is_credible(
+    fit: Fit, values: Array, separate: Sequence[int], references: Sequence[float], direction: int
+) -> bool:
+    """Return whether values that are far from all others are errors, rather than a peak in an otherwise flat field.
+
+    Args:
+        fit: To the others.
+        values: All values.
+        separate: Positions of those far off.
+        references: As for `find_outliers`.
+        direction: As in `FitData`.
+    """
+    if separation(values, separate, references) > ABSURD:
+        return True
+    errors, _ = leave_one_out(fit.likelihood, fit.theta)
+    is_wanted = direction * (values[list(separate)].mean() - np.median(values)) > 0
+    if is_wanted and len(values) < LEAST:
+        return False  # so few values explain each other by chance
+    least = PREDICTABLE_ENOUGH if is_wanted else PREDICTABLE
+    return predictability(errors, fit.likelihood.transformed(fit.theta)) > least
+
+
+def _contradicted(
+    family: str,
+    data: FitData,
+    values: Array,
+    reference: float | None,
+    found: _Found,
+    previous: EnsembleModel | None,
+) -> Index:
+    """Return the positions of observations that their close neighbours contradict."""
+    fits = [found.fit]
+    shift, scale = location_and_scale(values[found.kept], reference, data.mean)
+    quartiles = np.quantile(values[found.kept], [0.25, 0.75])
+    narrow = float(quartiles[1] - quartiles[0]) / 1.35
+    plain = _Standardisation(
+        shift, narrow if 0 < narrow < STRETCHED * scale else scale, learn_power=False
+    )
+    if found.option.learn_power or plain.scale != scale:
+        likelihood, prior = _problem(family, data, values, found.kept, plain)
+        fits.append(Fit(likelihood, prior, prior.mean, float(np.log(plain.scale))))
+    others = []
+    if previous is not None:
+        fixed = replace(found.option, learn_power=False)
+        others.append(_starts(found.fit.prior, previous, data, fixed, len(found.kept))[-1])
+    return found.kept[list(find_contradicted(fits, others))]
+
+
+def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
+    """Return the model to use before there are enough observations to learn from: the prior, without a sample."""
+    values = OutputTransform(log=data.log).forward(data.values)
+    references = OutputTransform(log=data.log).forward(np.array(data.references)).tolist()
+    reference = nearest_reference(values, references, data.mean)
+    shift, scale = location_and_scale(values, reference, data.mean)
+    d = len(data.extent)
+    prior = HyperPrior.default(d, data.learns_noise, False, categorical=data.categorical)
+    return EnsembleModel(
+        family=family,
+        lengthscales=np.exp(prior.mean[None, :d]) * data.extent,
+        signal=np.array([scale**2]),
+        noise=data.learned_noise(prior.mean[None, :], scale),
+        transform=OutputTransform(shift, scale, 1.0, data.log),
+        categorical=data.categorical,
+    )
+
+
+def nearest_reference(
+    values: Array, references: Sequence[float], mean: float | None
+) -> float | None:
+    """Return the value that matters which is nearest to the typical one; None without any.
+
+    The others say nothing about the unit of the values: one that is far off would hide what matters
+    at the nearest.
+
+    Args:
+        values: The values. (t,)
+        references: Values that matter, such as thresholds, in ascending order.
+        mean: Known constant mean; None: learned.
+    """
+    if len(references) == 0:
+        return None
+    if mean is None and len(values) == 0:
+        return references[len(references) // 2]
+    typical = float(np.median(values)) if mean is None else mean
+    return min(references, key=lambda reference: abs(reference - typical))
+
+
+def location_and_scale(
+    values: Array, reference: float | None, mean: float | None
+) -> tuple[float, float]:
+    """Return the typical value, and the unit in which one expects the values to vary."""
+    if mean is not None:
+        shift = mean
+    elif len(values):
+        shift = float(np.median(values))
+    else:
+        shift = 0.0 if reference is None else reference
+    scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
+    if reference is not None:
+        scale = max(scale, abs(reference - shift) / REFERENCE)
+    if scale > max(1e-12 * abs(shift), SMALLEST_UNIT):
+        return shift, scale
+    return shift, abs(shift) if abs(shift) > SMALLEST_UNIT else 1.0
+
+
+def _standardisations(
+    values: Array, reference: float | None, data: FitData, previous: EnsembleModel | None
+) -> list[_Standardisation]:
+    """Return the units and transforms to try."""
+    shift, scale = location_and_scale(values, reference, data.mean)
+    plain = _Standardisation(shift, scale, learn_power=False)
+    if not data.learn_power or len(values) < LEAST_FOR_POWER:
+        return [plain]
+    quartiles = np.quantile(values, [0.25, 0.75])
+    narrow = max(float(quartiles[1] - quartiles[0]) / 1.35, 0.01 * scale)
+    if reference is not None:
+        narrow = max(narrow, abs(reference - shift) / REFERENCE)
+    powers = [_Standardisation(shift, scale, learn_power=True)]
+    if narrow < 0.7 * scale:
+        powers.append(_Standardisation(shift, narrow, learn_power=True))
+    if len(values) < LARGE or previous is None:
+        return [plain, *powers]
+    if previous.transform.power == 1.0:
+        return [plain]
+    return [min(powers, key=lambda option: abs(np.log(option.scale / previous.transform.scale)))]
+
+
+def is_one_sided(values: Array, thresholds: Array | float) -> bool:
+    """Return whether all values lie on the same side of their thresholds."""
+    return bool((values < thresholds).all() or (values > thresholds).all())
+
+
+def prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:
+    """Return hyperparameters (count, k) from the prior: typical length-scales at most, a large signal."""
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(count)
+    members = np.repeat(mode[None, :], count, axis=0)
+    members[:, :d] = prior.mean[:d] + prior.sd[:d] * ndtri(0.5 * np.clip(uniform, 1e-6, 1.0))
+    members[:, d] = prior.mean[d] + np.log(2.0)
+    return np.maximum(members, prior.low)
+
+
+def _problem(
+    family: str,
+    data: FitData,
+    values: Array,
+    kept: Index,
+    option: _Standardisation,
+    power: float | None = None,
+) -> tuple[MarginalLikelihood, HyperPrior]:
+    """Return likelihood and prior; `power` fixes the power that was found."""
+    learn_power = option.learn_power and power is None
+    noise = None if data.noise is None else data.noise[kept] / option.scale**2
+    likelihood = MarginalLikelihood(
+        data.points[kept] / data.extent,
+        (values[kept] - option.shift) / option.scale,
+        twice_nu(SMOOTHNESS[family]),
+        noise,
+        learn_power=learn_power,
+        known_power=1.0 if power is None else power,
+        constant=CONSTANT * (data.mean is None),
+        learn_noise=data.learns_noise,
+        categorical=data.categorical,
+    )
+    d = data.points.shape[1]
+    shortest = 0.5 * data.spacing
+    prior = HyperPrior.default(
+        d,
+        data.learns_noise,
+        learn_power,
+        shortest,
+        categorical=data.categorical,
+        may_be_exact=data.direction != 0,
+    )
+    return likelihood, prior
+
+
+def _starts(
+    prior: HyperPrior,
+    previous: EnsembleModel | None,
+    data: FitData,
+    option: _Standardisation,
+    count: int,
+) -> Sequence[Array]:
+    """Return where the search for the mode starts: at the prior's mean and at the previous mode."""
+    if previous is None:
+        return [prior.mean]
+    parts = [
+        np.log(previous.lengthscales[0] / data.extent),
+        [0.5 * np.log(previous.signal[0] / option.scale**2)],
+    ]
+    if data.learns_noise:
+        noise = (previous.mode_noise or 0.0) / option.scale**2
+        parts.append([np.log(noise) if noise > 0 else prior.mean[len(data.extent) + 1]])
+    if option.learn_power:
+        parts.append([previous.transform.power])
+    warm = np.concatenate([np.asarray(part, dtype=float) for part in parts])
+    return [warm] if count > LARGE else [prior.mean, warm]

@@ -1,0 +1,334 @@
+"""Figures of a study in three and more dimensions: slices along single columns, and a matrix of contours of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truvar.messages import format_coordinates
+from truvar.report import style
+from truvar.report._plot_data import PlotData, cell_edges
+from truvar.report._slices import LineSlice, PlaneSlice, PosteriorSlices, chosen_columns
+from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAX_SLICES = 12  # panels of a figure of slices
+MAX_PAIRED = 5  # columns of a matrix of contours: ten pairs
+PANEL_WIDTH = 2.75  # inches
+PANEL_HEIGHT = 2.25  # inches
+CELL = 2.1  # inches, of one panel of a matrix
+INTERVAL_SDS = 2.0  # half width of the band around a slice, in standard deviations
+CONTOUR_LEVELS = 12  # filled contours of a panel
+BAND = "#44779A"  # the band around a slice
+AT = "#D55E00"  # the point that the slices run through
+POINT_DIGITS = 3  # significant digits of its coordinates
+
+
+def plot_slices(
+    study: Any,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    dpi: float = 110,
+) -> Figure:
+    """Return a matplotlib Figure of the posterior along each column through one point.
+
+    Args:
+        study: The study, which is not changed.
+        columns: Columns to show; default: all, or the twelve most important ones.
+        at: The point by column; default: the recommended one.
+        dpi: Dots per inch.
+
+    Raises:
+        InvalidArgumentError: If a column is unknown.
+    """
+    data = PlotData.from_study(study)
+    slices = PosteriorSlices.through(study, at)
+    chosen, note = chosen_columns(study, columns, MAX_SLICES)
+    across = _panels_across(len(chosen))
+    down = -(-len(chosen) // across)
+    figure: Figure = style.new_figure(
+        max(across * PANEL_WIDTH, 6.4), down * PANEL_HEIGHT + 1.1, dpi
+    )
+    panels = figure.subplots(down, across, squeeze=False, sharey=True)
+    draw_slices(panels, data, slices, chosen)
+    heading = _heading(data, slices, note, is_default=at is None)
+    figure.suptitle(style.wrapped(heading, figure), x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _panels_across(count: int) -> int:
+    """Return the number of panels side by side that leaves few places empty."""
+    if count == 4:
+        return 2
+    return min(count, 3 if count <= 6 or count == 9 else 4)
+
+
+def draw_slices(
+    panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]
+) -> None:
+    """Draw the posterior along columns into an array of axes that share the vertical one; further axes stay empty.
+
+    Args:
+        panels: Axes, (rows, columns).
+        data: Data of the study.
+        slices: Slices through one point.
+        chosen: Positions of the columns.
+    """
+    for number, ax in enumerate(panels.flat):
+        if number >= len(chosen):
+            ax.set_axis_off()
+            continue
+        _draw_slice(ax, data, slices, chosen[number])
+        if number % panels.shape[1] == 0:
+            ax.set_ylabel("value")
+    figure = panels.flat[0].figure
+    style.legend_below(figure, _slice_handles(data, slices))
+
+
+def plot_contours(
+    study: Any,
+    columns: Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    dpi: float = 110,
+) -> Figure:
+    """Return a matplotlib Figure of the posterior mean over each pair of columns through one point.
+
+    The panels below the diagonal are the pairs, those on it the slices along single columns.
+
+    Args:
+        study: The study, which is not changed.
+        columns: Columns to show; default: all, or the five most important ones.
+        at: The point by column; default: the recommended one.
+        dpi: Dots per inch.
+
+    Raises:
+        InvalidArgumentError: If a column is unknown.
+    """
+    data = PlotData.from_study(study)
+    slices = PosteriorSlices.through(study, at)
+    chosen, note = chosen_columns(study, columns, MAX_PAIRED)
+    count = len(chosen)
+    side = CELL if count > 3 else 1.35 * CELL
+    figure: Figure = style.new_figure(max(count * side + 0.9, 6.4), count * side + 1.0, dpi)
+    panels = figure.subplots(count, count, squeeze=False)
+    heading = _heading(data, slices, note, is_default=at is None)
+    figure.suptitle(style.wrapped(heading, figure), x=0.01, ha="left", fontsize=10)
+    draw_contours(panels, data, slices, chosen)
+    return figure
+
+
+def draw_contours(
+    panels: Any, data: PlotData, slices: PosteriorSlices, chosen: Sequence[int]
+) -> None:
+    """Draw the matrix of pairs into square array of axes.
+
+    Args:
+        panels: Axes, (count, count).
+        data: Data of the study.
+        slices: Slices through one point.
+        chosen: Positions of the columns.
+    """
+    count = len(chosen)
+    lines = [slices.line(k) for k in chosen]
+    planes = {
+        (row, column): slices.plane(chosen[column], chosen[row])
+        for row in range(count)
+        for column in range(row)
+    }
+    shown = [plane.mean for plane in planes.values()] or [line.mean for line in lines]
+    low = min(float(mean.min()) for mean in shown)
+    high = max(float(mean.max()) for mean in shown)
+    image = None
+    for row in range(count):
+        for column in range(count):
+            ax = panels[row, column]
+            if column > row:
+                ax.set_axis_off()
+                continue
+            if column == row:
+                _draw_slice(ax, data, slices, chosen[row], lines[row])
+                ax.yaxis.set_major_locator(style.import_matplotlib("ticker").MaxNLocator(3))
+                ax.yaxis.tick_right()
+            else:
+                image = _draw_plane(ax, data, slices, planes[row, column], low, high)
+                if column == 0:
+                    ax.set_ylabel(column_label(data.domain.columns[chosen[row]]), fontsize=9)
+                else:
+                    ax.set_yticklabels([])
+            if row == count - 1:
+                ax.set_xlabel(column_label(data.domain.columns[chosen[column]]), fontsize=9)
+            else:
+                ax.set_xlabel("")
+                ax.set_xticklabels([])
+    figure = panels.flat[0].figure
+    if image is not None:
+        bar = figure.colorbar(
+            image, ax=panels[: max(count // 2, 1), -1], location="right", fraction=0.5, pad=0.02
+        )
+        bar.set_label("posterior mean", fontsize=9)
+        bar.ax.tick_params(labelsize=8)
+    style.legend_below(figure, _slice_handles(data, slices))
+
+
+def _draw_slice(
+    ax: Any, data: PlotData, slices: PosteriorSlices, column: int, line: LineSlice | None = None
+) -> None:
+    """Draw the posterior along one column, with the measurements."""
+    shown = slices.line(column) if line is None else line
+    is_categorical = column in data.domain.categorical
+    if data.has_model:
+        low = shown.mean - INTERVAL_SDS * shown.sd
+        high = shown.mean + INTERVAL_SDS * shown.sd
+        if is_categorical:
+            ax.errorbar(
+                shown.x, shown.mean, INTERVAL_SDS * shown.sd, fmt="o", color=style.LINE, ecolor=BAND, elinewidth=3,
+                ms=5, zorder=5,
+            )  # fmt: skip
+        else:
+            ax.fill_between(shown.x, low, high, color=BAND, alpha=0.25, lw=0)
+            ax.plot(shown.x, shown.mean, color=style.LINE, lw=1.6)
+    for threshold in data.thresholds:
+        ax.axhline(threshold, color=style.THRESHOLD, lw=1, ls=":")
+    known = np.isfinite(data.values)
+    if known.any():
+        opacity = slices.opacity(data.measured[known], [column])
+        ax.scatter(
+            data.measured[known, column],
+            data.values[known],
+            s=12,
+            color=INK,
+            alpha=opacity,
+            lw=0,
+            zorder=4,
+        )
+    for point in data.pending:
+        ax.axvline(data.coordinates(point)[column], color=style.PENDING, lw=1, ls="-.")
+    ax.axvline(slices.at[column], color=AT, lw=1)
+    _set_column_axis(ax, data, column, "x", narrow=line is not None)
+    ax.set_xlabel(column_label(data.domain.columns[column]), fontsize=9)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _draw_plane(
+    ax: Any, data: PlotData, slices: PosteriorSlices, plane: PlaneSlice, low: float, high: float
+) -> Any:
+    """Draw the posterior mean over two columns, with the measurements; return the coloured field."""
+    categorical = any(k in data.domain.categorical for k in plane.columns)
+    locator = style.import_matplotlib("ticker").MaxNLocator(CONTOUR_LEVELS)
+    levels = locator.tick_values(low, high if high > low else low + 1)
+    if categorical or min(plane.mean.shape) < 3:
+        borders = [cell_edges(axis, style.use_log_axis(axis)) for axis in (plane.x, plane.y)]
+        image = ax.pcolormesh(
+            *borders,
+            plane.mean,
+            cmap=style.VALUES,
+            vmin=levels[0],
+            vmax=levels[-1],
+            rasterized=True,
+        )
+    else:
+        image = ax.contourf(plane.x, plane.y, plane.mean, levels, cmap=style.VALUES)
+        for threshold in data.thresholds:
+            if plane.mean.min() < threshold < plane.mean.max():
+                ax.contour(
+                    plane.x, plane.y, plane.mean, [threshold], colors="white", linewidths=1.8
+                )
+                ax.contour(
+                    plane.x,
+                    plane.y,
+                    plane.mean,
+                    [threshold],
+                    colors=style.THRESHOLD,
+                    linewidths=1.1,
+                )
+    across, up = plane.columns
+    if len(data.measured):
+        opacity = slices.opacity(data.measured, plane.columns)
+        ax.scatter(
+            data.measured[:, across], data.measured[:, up], s=11, color="white", alpha=opacity, zorder=4, lw=0.5,
+            edgecolors=INK,
+        )  # fmt: skip
+    for point in data.pending:
+        coordinates = data.coordinates(point)
+        ax.plot(
+            coordinates[across],
+            coordinates[up],
+            ls="",
+            marker="D",
+            ms=5,
+            mfc=style.PENDING,
+            mec="white",
+            zorder=6,
+        )
+    ax.plot(slices.at[across], slices.at[up], ls="", marker="+", ms=10, mew=2, color=AT, zorder=7)
+    _set_column_axis(ax, data, across, "x", margin=categorical, narrow=True)
+    _set_column_axis(ax, data, up, "y", margin=categorical, narrow=True)
+    return image
+
+
+def _set_column_axis(
+    ax: Any, data: PlotData, column: int, letter: str, margin: bool = True, narrow: bool = False
+) -> None:
+    """Set scale, ticks and limits of an axis that shows a column."""
+    own = data.domain.points[:, column]
+    low, high = (float(end) for end in data.domain.bounds[column])
+    ticks = column_ticks(data.domain, column)
+    ax.tick_params(labelsize=8)
+    if ticks is not None:
+        if narrow and column not in data.domain.categorical:
+            ticks = ticks[:: max(len(ticks) // 2, 1)]
+        getattr(ax, f"set_{letter}ticks")([at for at, _ in ticks], [text for _, text in ticks])
+    elif style.use_log_axis(own):
+        ax.set(**{f"{letter}scale": "log"})
+        return
+    else:
+        axis = ax.xaxis if letter == "x" else ax.yaxis
+        axis.set_major_locator(
+            style.import_matplotlib("ticker").MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+        )
+    space = 0.04 * ((high - low) or 1.0) if margin else 0.0
+    if column in data.domain.categorical:
+        space = 0.5
+    ax.set(**{f"{letter}lim": (low - space, high + space)})
+
+
+def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
+    """Return the legend entries of slices and contours."""
+    line = style.import_matplotlib("lines").Line2D
+    patch = style.import_matplotlib("patches").Patch
+    handles: list[Any] = []
+    if data.has_model:
+        handles.append(line([], [], color=style.LINE, lw=1.6, label="posterior mean"))
+        handles.append(
+            patch(facecolor=BAND, alpha=0.25, label=f"± {INTERVAL_SDS:g} standard deviations")
+        )
+    if len(data.measured):
+        label = "measured; pale: far from the slice"
+        handles.append(line([], [], ls="", marker="o", ms=4, mfc=INK, mec=INK, label=label))
+    for threshold in data.thresholds:
+        handles.append(
+            line(
+                [], [], color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
+            )
+        )
+    if data.pending:
+        handles.append(
+            line([], [], color=style.PENDING, lw=1, ls="-.", marker="D", ms=4, label="suggested")
+        )
+    is_best = data.shows_best and np.array_equal(slices.at, data.best_point)
+    label = "recommended" if is_best else "where the slices cross"
+    handles.append(line([], [], color=AT, lw=1, marker="+", ms=8, mew=1.6, label=label))
+    return handles
+
+
+def _heading(data: PlotData, slices: PosteriorSlices, note: str, *, is_default: bool) -> str:
+    where = "the recommended point" if is_default else "the point"
+    point = format_coordinates(slices.point, digits=POINT_DIGITS)
+    text = f"{data.title}\nSlices through {where} {point}"
+    return f"{text}; {note}" if note else text

@@ -1,0 +1,187 @@
+"""The figure of a study: classes and posterior on the domain, and what was measured against the cost.
+
+Figures are made without pyplot, so they need no display and leave no global state; a notebook shows
+them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truvar._typing import Array
+from truvar.messages import format_coordinates
+from truvar.report import style
+from truvar.report._plot_1d import draw_curve
+from truvar.report._plot_2d import draw_mean, draw_regions
+from truvar.report._plot_data import PlotData
+from truvar.report._plot_slices import draw_slices, plot_contours
+from truvar.report._slices import PosteriorSlices, chosen_columns
+from truvar.report.formatting import format_number
+from truvar.report.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from truvar.study.result import Result
+    from truvar.study.study import Study
+
+WIDTH = 11.0  # inches
+HEIGHT = 6.2  # inches
+MAP_WIDTH = 8.2  # inches, of a map alone
+MAP_HEIGHT = 4.6  # inches, of a curve alone
+DPI = 110  # dots per inch
+MAX_SLICES = 6  # columns that the figure of three and more of them shows
+POINT_DIGITS = 3  # significant digits of the recommended point
+
+
+def plot_study(
+    study: Study, truth: ArrayLike | None = None, result: Result | None = None
+) -> Figure:
+    """Return a matplotlib Figure of the present state of a study.
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain, if they are known: their boundary or optimum is drawn too.
+        result: Its present result, if the caller has it.
+
+    Raises:
+        MissingDependencyError: If matplotlib is not installed.
+        InvalidArgumentError: If `truth` does not have one finite value per point.
+    """
+    figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
+    data = PlotData.from_study(study, truth, result)
+    dimensions = len(data.domain.columns)
+    if dimensions > 2:
+        _plot_many_columns(figure, data)
+        return figure
+    lower = "lower" if dimensions == 2 else "upper"
+    axes = figure.subplot_mosaic([["upper", "values"], [lower, "undecided"]], width_ratios=[3.1, 1])
+    if dimensions == 1:
+        draw_curve(axes["upper"], data)
+    else:
+        draw_mean(axes["upper"], data)
+        axes["upper"].set_xlabel("")  # the axes below have the label
+        draw_regions(axes["lower"], data)
+    draw_values(axes["values"], data)
+    draw_undecided(axes["undecided"], data)
+    figure.suptitle(data.title, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def plot_map(study: Study, truth: ArrayLike | None = None) -> Figure:
+    """Return a matplotlib Figure of the posterior and the classes over the domain, without anything beside it.
+
+    Args:
+        study: The study, which is not changed.
+        truth: True values on the domain, if they are known.
+    """
+    data = PlotData.from_study(study, truth)
+    dimensions = len(data.domain.columns)
+    if dimensions > 2:
+        return plot_contours(study)
+    figure: Figure = style.new_figure(MAP_WIDTH, HEIGHT if dimensions == 2 else MAP_HEIGHT, DPI)
+    if dimensions == 1:
+        draw_curve(figure.subplots(), data)
+    else:
+        upper, lower = figure.subplots(2, 1)
+        draw_mean(upper, data)
+        upper.set_xlabel("")  # the axes below have the label
+        draw_regions(lower, data)
+    figure.suptitle(style.wrapped(data.title, figure), x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _plot_many_columns(figure: Any, data: PlotData) -> None:
+    """Draw slices along the most important columns through the recommended point, and what was measured."""
+    slices = PosteriorSlices.through(data.study, data.result.best.point)
+    chosen, note = chosen_columns(data.study, None, MAX_SLICES)
+    left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
+    across = 2 if len(chosen) in (2, 4) else 3
+    panels = left.subplots(-(-len(chosen) // across), across, squeeze=False, sharey=True)
+    draw_slices(panels, data, slices, chosen)
+    upper, lower = right.subplots(2, 1)
+    draw_values(upper, data)
+    draw_undecided(lower, data)
+    point = format_coordinates(slices.point, digits=POINT_DIGITS)
+    subtitle = f"slices through the recommended point {point}"
+    text = style.wrapped(f"{data.title}\n{f'{subtitle}; {note}' if note else subtitle}", figure)
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10)
+
+
+def draw_values(ax: Any, data: PlotData) -> None:
+    """Draw the measured values against the cost spent, with the best so far or the threshold."""
+    title = "measured values" if data.goal.level_set else "best measured value"
+    ax.set_title(title, loc="left", fontsize=9)
+    known = np.isfinite(data.values)
+    if not known.any():
+        _write_no_measurements(ax)
+        return
+    spent = data.spent[known]
+    values = data.values[known]
+    ax.plot(spent, values, ls="", marker="o", ms=3, color="#777777", label="measured")
+    for threshold in data.thresholds:
+        ax.axhline(
+            threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
+        )
+    if not data.thresholds:
+        sign = data.goal.sign
+        best = sign * np.maximum.accumulate(sign * values)
+        ax.step(
+            _with_margin(spent),
+            np.append(best, best[-1]),
+            where="post",
+            color=INK,
+            lw=1.4,
+            label="best so far",
+        )
+    _set_cost_axis(ax, data)
+
+
+def draw_undecided(ax: Any, data: PlotData) -> None:
+    """Draw the share of the points that the paper's bounds leave undecided against the cost spent."""
+    ax.set_title("undecided by the paper's bounds", loc="left", fontsize=9)
+    history = data.history
+    if len(history) == 0:
+        _write_no_measurements(ax)
+        return
+    shares = 100 * history["n_potential"].to_numpy(dtype=float) / len(data.domain)
+    shares = np.concatenate(
+        [[100.0], shares, shares[-1:]]
+    )  # before the first measurement, after each, at the margin
+    spent = np.append(0.0, _with_margin(history["spent"].to_numpy(dtype=float)))
+    ax.fill_between(spent, shares, step="post", color="#44779A", alpha=0.22, lw=0)
+    ax.step(spent, shares, where="post", color="#1F4E79", lw=1.4)
+    ax.set_ylim(0, 102)
+    ax.yaxis.set_major_formatter("{x:.0f} %")
+    _set_cost_axis(ax, data)
+    ax.set_xlabel("cost spent")
+
+
+def _set_cost_axis(ax: Any, data: PlotData) -> None:
+    ax.set_xlim(0, _with_margin(data.spent)[-1])
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(labelsize=8)
+
+
+def _with_margin(spent: Array) -> Array:
+    """Return the cost spent at each step, and a little more, so that the last step can be seen."""
+    total = float(spent[-1])
+    return np.append(spent, 1.03 * total if total > 0 else 1.0)
+
+
+def _write_no_measurements(ax: Any) -> None:
+    ax.text(
+        0.5,
+        0.5,
+        "no measurements yet",
+        ha="center",
+        va="center",
+        color="#777777",
+        transform=ax.transAxes,
+    )
+    ax.set_xticks([])
+    ax.set_yticks([])

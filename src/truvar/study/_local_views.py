@@ -1,0 +1,130 @@
+"""`LocalViews`: what only a study in this process can say, about its model and its policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from truvar._deprecation import deprecated_alias
+from truvar._typing import Array
+from truvar.acquisition import PolicyContext
+from truvar.acquisition.confidence import Epoch
+from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.selection import in_model_units, policy_context
+from truvar.domain.candidates import Candidates
+from truvar.domain.exclusions import Exclusion
+from truvar.exceptions import InvalidModelError
+from truvar.messages import for_interface
+from truvar.models.kernels import to_sklearn
+from truvar.models.transforms import OutputTransform
+from truvar.study._resolve import resolve_action
+from truvar.study._session import StudySession, synchronized
+from truvar.study._state import StudyState
+from truvar.study.suggestion import Suggestion
+from truvar.study.vehicles import departure, resolve_vehicle
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from truvar.theory import TheorySetting
+
+
+@synchronized
+class LocalViews:
+    """The members of a study that concern its model and policy; a study on a server computes them on a copy."""
+
+    who: str
+    _session: StudySession
+    _state: StudyState
+
+    def candidates(self, who: str | None = None) -> Candidates:
+        """Return the table of everything that can be measured next, with its noise and cost.
+
+        Args:
+            who: The vehicle; if none of several is meant, no way is paid.
+        """
+        vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
+        return self._learner.actions.candidates(departure(self._state, vehicle))
+
+    def policy_context(self) -> PolicyContext:
+        """Return what the policy sees at the next choice."""
+        return policy_context(self._learner, self._state.next_id)
+
+    def gains(self) -> Array:
+        """Return the policy's score of every candidate before division by the cost.
+
+        The order is that of the table's flat rows: the noise levels of the first row, then those of
+        the second, ...
+        """
+        table = in_model_units(self._learner.surrogate, self.candidates())
+        return self._state.config.policy.score(self.policy_context(), table).ravel()
+
+    @property
+    def epoch(self) -> Epoch:
+        """The present epoch i, with eta_(i), beta_(i) and t_(i)."""
+        return self._learner.state.epoch
+
+    @property
+    def exclusions(self) -> list[Exclusion]:
+        """The exclusions and permissions in the order they were made; a later one overrides earlier ones."""
+        return list(self._learner.exclusions)
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine that computes the scores."""
+        return self._learner.engine.name
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in use, as given or as last fitted."""
+        return to_sklearn(self._learner.surrogate.kernel)
+
+    @property
+    def transform(self) -> OutputTransform:
+        """The transform of the values that are modelled, as given or as last fitted; the identity by default."""
+        return self._learner.surrogate.transform
+
+    def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
+        """Draw a value that a pending suggestion could give.
+
+        A study that is told such values runs on a function drawn from its own prior.
+
+        Args:
+            what: A pending suggestion or its id.
+            rng: Source of randomness.
+        """
+        mean, variance = self._learner.surrogate.predict_measurement(
+            resolve_action(self._state, what)
+        )
+        return float(rng.normal(mean, np.sqrt(variance)))
+
+    def theory_setting(self) -> TheorySetting:
+        """Return what the functions of `truvar.theory` take: prior, noise and cost of every measurement, epochs.
+
+        Raises:
+            InvalidModelError: If part of the model is learned, as the theory is about a known
+                model.
+        """
+        from truvar.theory import TheorySetting
+
+        if self._learner.surrogate.is_learned:
+            remedy = for_interface(
+                "kernel, mean and noise", problem="[model] lengthscales and mean, and [noise]"
+            )
+            raise InvalidModelError(
+                f"bounds need a known model, but part of this one is learned; give {remedy}"
+            )
+        return TheorySetting.of(
+            self._learner.posterior,
+            self._learner.actions.candidates(None),
+            self._state.config.policy.confidence,
+        )
+
+    scene = deprecated_alias("policy_context", removed_in="0.4.0")
+    setting = deprecated_alias("theory_setting", removed_in="0.4.0")
+    imagine = deprecated_alias("sample_measurement", removed_in="0.4.0")
+
+    @property
+    def _learner(self) -> ActiveLearner:
+        return self._state.learner
