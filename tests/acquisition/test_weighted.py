@@ -293,7 +293,7 @@ def test_the_bound_from_nodes_is_never_below_the_sum_and_close(layout, lengthsca
     w = np.random.default_rng(1).random(len(domain)) / made.variance
     for pending in range(3):
         estimate, error = nodes.bounds(w, made.pending_variance)
-        v = made.v.astype(np.longdouble)
+        v = made.factor.v.astype(np.longdouble)
         prior = (2 * np.exp(-0.5 * _squares(domain.points / lengthscale))).astype(np.longdouble)
         exact = w.astype(np.longdouble) @ (prior - v.T @ v) ** 2
         assert (np.abs(estimate - exact) <= error).all()

@@ -40,7 +40,7 @@ def problem(layout, kernel, steps):
 
 
 def exact_sums(made, w):
-    v = made.v.astype(np.longdouble)
+    v = made.factor.v.astype(np.longdouble)
     prior = np.asarray(made.k(made.sites, made.sites), np.longdouble)
     return w.astype(np.longdouble) @ (prior - v.T @ v) ** 2
 

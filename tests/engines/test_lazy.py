@@ -127,7 +127,7 @@ def test_products_of_several_tasks() -> None:
 
 def extended_covariance(posterior: Posterior, rows: Any) -> Any:
     """Return C of the rows with all sites, from the present factor, in extended precision."""
-    v = posterior.v.astype(np.longdouble)
+    v = posterior.factor.v.astype(np.longdouble)
     return (
         posterior.k(posterior.sites[rows], posterior.sites).astype(np.longdouble) - v[:, rows].T @ v
     )

@@ -20,8 +20,7 @@ import truvar as tv
 from truvar._typing import Array
 from truvar.engines.lazy import Lazy
 from truvar.exceptions import InvalidArgumentError
-from truvar.integrations.sharded import Sharded
-from truvar.models.cholesky import Columns, Factor, History, Job
+from truvar.integrations.sharded import History, Job, Shard, Sharded, ShardedFactor
 
 pytestmark = pytest.mark.usefixtures("small_cells")
 
@@ -47,15 +46,16 @@ class LocalShards:
     def __call__(self, posterior: Any, domain: tv.Domain) -> Lazy:
         return Lazy(posterior, domain)
 
-    def factor(self, kernel: Kernel, sites: Array, targets: int) -> Factor:
+    def factor(self, kernel: Kernel, sites: Array) -> ShardedFactor:
         edges = np.linspace(0, len(sites), self.shards + 1).astype(int)
         slices = [slice(*pair) for pair in pairwise(edges.tolist())]
 
-        def make(number: int) -> Columns:
-            part = slices[number]
-            return Columns(kernel, sites[part], max(0, min(part.stop, targets) - part.start))
+        def make(number: int) -> Shard:
+            shard = Shard()
+            shard.initialize(kernel, sites[slices[number]])
+            return shard
 
-        columns = [make(number) for number in range(self.shards)]
+        made = [make(number) for number in range(self.shards)]
 
         class Shards:
             def __init__(self) -> None:
@@ -65,13 +65,13 @@ class LocalShards:
                 self.calls.append(method)
                 if self.lossy and len(self.calls) % 13 == 0:
                     self.lost += 1
-                    number = self.lost % len(columns)
-                    columns[number] = make(number)
+                    number = self.lost % len(made)
+                    made[number] = make(number)
                     for missed, arguments in history(number):
-                        getattr(columns[number], missed)(*arguments)
-                return [getattr(columns[number], method)(*arguments) for number, arguments in jobs]
+                        made[number].call(missed, arguments)
+                return [made[number].call(method, arguments) for number, arguments in jobs]
 
-        return Factor(sites, Shards())
+        return ShardedFactor(sites, Shards())
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -83,7 +83,7 @@ def test_shards_choose_as_the_lazy_engine_does(name: str, batch: int) -> None:
     engine = LocalShards()
     assert expected == choices(name, engine, steps, batch)
     if name in SETTINGS:
-        assert {"append", "at", "inner", "combine", "sums", "bound_gaps"} <= set(engine.calls)
+        assert {"append", "at", "inner", "combine", "sums_of", "bound_gaps_of"} <= set(engine.calls)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -68,7 +68,7 @@ def _greedy_cost(
     variance = posterior.variance.copy()
     t = posterior.n_observed
     v = np.empty((t + max_steps, len(variance)))
-    v[:t] = posterior.v[:t]
+    v[:t] = posterior.factor.v[:t]
     spent = 0.0
     for row in range(t, t + max_steps):
         widest = sites[np.argmax(variance[sites])]

@@ -114,13 +114,10 @@ class Dense:
         """Return Cov(rows, sites), see `Engine.covariance`."""
         return self._matrix.block(rows, sites)
 
-    def _exact_sums(
-        self, targets: tuple[Array, Array | None], sites: Index, predictive: Array
-    ) -> Array:
+    def _exact_sums(self, targets: tuple[Array, Array], sites: Index, predictive: Array) -> Array:
         """Return the sums of some sites from the factor, with e and w of all targets, (n,) each."""
-        e, w = targets
         with blas_in_one_thread() if len(sites) > 1 else nullcontext():
-            return self.posterior.factor.sums(e, sites, predictive, w=w)
+            return self.posterior.factor.sums(*targets, sites, predictive)
 
     def _best_in_double(
         self,
@@ -260,7 +257,8 @@ def over_targets(posterior: Posterior, rows: Index, values: Array) -> Array:
 
 def weighted_targets(
     posterior: Posterior, rows: Index, excess: Array, row_weights: Array | None
-) -> tuple[Array, Array | None]:
-    """Return excess and weight of some rows as those of all targets: (n,) each; None for the weight without weights."""
+) -> tuple[Array, Array]:
+    """Return excess and weight, by default 1, of some rows as those of all targets: (n,) each."""
     e = over_targets(posterior, rows, excess)
-    return e, None if row_weights is None else over_targets(posterior, rows, row_weights)
+    w = np.ones_like(e) if row_weights is None else over_targets(posterior, rows, row_weights)
+    return e, w

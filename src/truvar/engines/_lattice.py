@@ -328,7 +328,7 @@ class LatticeBounds:
         out = np.empty(len(points))
         for start in range(0, len(points), CHUNK):
             part = slice(start, start + CHUNK)
-            block = self._covariance(points[part], around.v[:, part])
+            block = self._covariance(points[part], around.factor.v[:, part])
             out[part] = np.square(block, out=block) @ self._weights
         return out
 
@@ -336,7 +336,8 @@ class LatticeBounds:
         """Return C_xa of some points x, given their columns of the factor, and all a that stand for the targets."""
         sites = np.concatenate([self._nodes.sites, self._heavy_points])
         return np.asarray(
-            self._form(points, sites) - columns.T @ np.hstack([self._nodes.v, self._heavy_columns])
+            self._form(points, sites)
+            - columns.T @ np.hstack([self._nodes.factor.v, self._heavy_columns])
         )
 
     @property

@@ -196,7 +196,7 @@ class Matrix:
             block = self._entries[self._line[rows]].astype(float)
         first = int(applied.min())
         if steps > first:
-            missed = posterior.v[first:steps]
+            missed = posterior.factor.v[first:steps]
             shares = np.where(np.arange(first, steps)[:, None] >= applied, missed[:, rows], 0.0)
             # block -= shares.T @ missed, in place: BLAS sees the transposes, which are in its order
             dgemm(-1.0, missed.T, shares.T, beta=1.0, c=block.T, trans_b=1, overwrite_c=1)
@@ -211,7 +211,9 @@ class Matrix:
             self._undo(common_prefix_length(self._row_ids, now))
         self._row_ids = list(now)
         self._pending = {
-            row_id: self._pending[row_id] if row_id in self._pending else posterior.v[i].copy()
+            row_id: self._pending[row_id]
+            if row_id in self._pending
+            else posterior.factor.v[i].copy()
             for i, row_id in enumerate(now[posterior.n_observed :], start=posterior.n_observed)
         }
 

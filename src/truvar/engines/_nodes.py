@@ -37,7 +37,7 @@ from truvar.domain.domain import Domain
 from truvar.engines._matrix import Matrix, common_prefix_length
 from truvar.engines._products import within_task_form
 from truvar.engines._rounding import UNIT, gamma
-from truvar.models.cholesky import local_factor
+from truvar.models.factor import LocalFactor
 from truvar.models.posterior import Posterior
 
 MAX_NODES = 5000  # of all axes together: a matrix of 200 MB
@@ -219,7 +219,7 @@ class NodePosterior:
         self.k = posterior.k
         self.sites = nodes
         self.n_targets = len(nodes)
-        self.factor = local_factor(posterior.kernel, nodes, len(nodes))
+        self.factor = LocalFactor(posterior.kernel, nodes)
         self.row_ids: list[int] = []
         self._prior: Array = np.asarray(posterior.kernel.diag(nodes), dtype=float)
         self.variance = self._prior.copy()
@@ -234,11 +234,6 @@ class NodePosterior:
         """Number of rows whose values are known."""
         return self._posterior.n_observed
 
-    @property
-    def v(self) -> Array:
-        """The factor, of shape (n_rows, q)."""
-        return self.factor.v
-
     def follow(self) -> None:
         """Drop the rows that the posterior of the study has dropped, and append the new ones."""
         now = self._posterior.row_ids
@@ -246,7 +241,7 @@ class NodePosterior:
         if kept < len(self.row_ids):
             self.factor.truncate(kept)
             self.variance = np.maximum(self._prior - (self.factor.v**2).sum(axis=0), 0.0)
-        for point, column, root in self._posterior.factor.rows_from(kept):
+        for point, column, root in self._posterior.rows_from(kept):
             row = self.factor.append(point, column, root)
             self.variance = np.maximum(self.variance - row**2, 0.0)
         self.row_ids = list(now)

@@ -27,7 +27,7 @@ from truvar._numba import interpolation
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines._rounding import KERNEL_ROUNDING, SUM_ROUNDING, UNIT, block_error, gamma
-from truvar.models.cholesky import BLOCK, blocked_product, quadratic_forms
+from truvar.models.factor import BLOCK, blocked_product, quadratic_forms
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 

@@ -11,7 +11,7 @@ The section "Rounding" of docs/performance.md derives the bounds.
 
 from __future__ import annotations
 
-from truvar.models.cholesky import BLOCK
+from truvar.models.factor import BLOCK
 from truvar.models.posterior import Posterior
 
 UNIT = 2.0**-53

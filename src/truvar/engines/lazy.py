@@ -134,7 +134,7 @@ class Lazy:
         """Return the sums of every site, see `Engine.sums`. For inspection, as scoring all of them takes long."""
         e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
-            return self.posterior.factor.sums_everywhere(e, predictive, w)
+            return self.posterior.factor.sums_everywhere(e, w, predictive)
 
     def sums_at(
         self,
@@ -147,7 +147,7 @@ class Lazy:
         """Return the sums of some sites, see `Engine.sums_at`."""
         e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
-            return self.posterior.factor.sums(e, sites, predictive, w=w)
+            return self.posterior.factor.sums(e, w, sites, predictive)
 
     def best_sums(
         self,
@@ -158,21 +158,20 @@ class Lazy:
         row_weights: Array | None = None,
     ) -> Array:
         """Return sums of which only the best is wanted, see `Engine.best_sums`."""
-        e, given = weighted_targets(self.posterior, rows, excess, row_weights)
-        w = np.ones_like(e) if given is None else given
+        e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
             matrix = self._rows_as_matrix(rows)
             if matrix is not None:
                 sums = self._sums_by_matrix(matrix, rows, e, w, predictive)
             else:
-                sums = self._search(rows, e, w, predictive, weight, weighted=given is not None)
+                sums = self._search(rows, e, w, predictive, weight, row_weights is not None)
             if (
                 self.tolerance == 0
             ):  # otherwise the choice depends on the candidates examined before anyhow
                 rescore_near_best(
                     sums,
                     weight,
-                    lambda sites: self.posterior.factor.sums(e, sites, predictive[sites], w=w),
+                    lambda sites: self.posterior.factor.sums(e, w, sites, predictive[sites]),
                 )
             return sums
 

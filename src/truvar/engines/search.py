@@ -187,7 +187,7 @@ class Search:
         rows = _evenly_spread(cells.order[self.e[cells.order] > 0], SAMPLE)
 
         def best_of(sites: Index) -> Index:
-            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], rows, self.w)
+            sums = self.posterior.factor.sums(self.e, self.w, sites, self.predictive[sites], rows)
             self.engine.work += len(rows) * len(sites) * self.row_cost
             return sites[_highest((sums * self.weight[sites]).max(axis=1), FIRST_BATCH)]
 
@@ -289,7 +289,7 @@ class Search:
             (rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)
         ]
         found = self.posterior.factor.bound_gaps(
-            neighbourhoods, self.e, neighbours.norms.base, self.w
+            neighbourhoods, self.e, self.w, neighbours.norms.base
         )
         entry = entry_error(self.posterior, self.engine.max_variance)
         for (rows, sites, d), (gaps, squares) in zip(neighbourhoods, found, strict=True):
@@ -306,7 +306,7 @@ class Search:
     def _score(self, sites: Index) -> int:
         """Score some candidates in full and return how many."""
         if len(sites):
-            sums = self.posterior.factor.sums(self.e, sites, self.predictive[sites], w=self.w)
+            sums = self.posterior.factor.sums(self.e, self.w, sites, self.predictive[sites])
             self._set_scored(sites, sums, SUM_ROUNDING)
             self.engine.work += len(self.rows) * (
                 self.posterior.n_rows * READ_COST + len(sites) * self.row_cost
@@ -316,7 +316,7 @@ class Search:
 
     def _score_all(self) -> None:
         """Score every candidate in full."""
-        sums = self.posterior.factor.sums_everywhere(self.e, self.predictive, self.w)
+        sums = self.posterior.factor.sums_everywhere(self.e, self.w, self.predictive)
         self._set_scored(np.arange(len(sums)), sums, gamma(len(self.rows) + 8))
 
     def _set_scored(self, sites: Index, sums: Array, rounding: float) -> None:

@@ -17,7 +17,7 @@ reduce `pending_variance` and `covariance`, on which choices are based, but neit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
 from truvar.models._inverse_factor import InverseFactor
-from truvar.models.cholesky import Factor, local_factor
+from truvar.models.factor import Factor, LocalFactor, Row
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale, stationary_form
 
@@ -57,7 +57,7 @@ class Posterior:
             function of points (q, d') that returns (q,); None: there is none.
         n_targets: How many of the first sites are targets, the points that M, H and L are about;
             None: all.
-        factor: Function of (kernel, sites, number of targets) that creates the factor.
+        factor: Function of kernel and sites that creates the factor.
 
     Attributes:
         scale: Largest prior standard deviation over the targets.
@@ -76,7 +76,7 @@ class Posterior:
         mean: float | None = 0.0,
         offset: Callable[[Array], Array] | None = None,
         n_targets: int | None = None,
-        factor: Callable[[Kernel, Array, int], Factor] = local_factor,
+        factor: Callable[[Kernel, Array], Factor] = LocalFactor,
     ) -> None:
         self.kernel = kernel
         self.k = covariance_function(kernel)
@@ -97,7 +97,7 @@ class Posterior:
         self._points = np.empty((16, sites.shape[1]))
         self._noise = np.empty(16)
         self._cholesky = np.zeros((16, 16))
-        self.factor = factor(kernel, sites, self.n_targets)
+        self.factor = factor(kernel, sites)
         # L^-1 (y - offset) and L^-1 1, and their products with V: they give the mean for any
         # constant prior mean.
         self._offset = 0.0 if mean is None else mean
@@ -281,10 +281,10 @@ class Posterior:
         """Points of the observations, then of the pending actions: (n_rows, d')."""
         return self._points[: self.n_rows]
 
-    @property
-    def v(self) -> Array:
-        """L^-1 k_t(x) for every site x: (n_rows, m). The first `n_observed` rows never change."""
-        return self.factor.v
+    def rows_from(self, start: int) -> Iterator[Row]:
+        """Yield the rows from `start` on, as `Factor.append` takes them."""
+        for i in range(start, self.n_rows):
+            yield self._points[i], self._cholesky[i, :i], float(self._cholesky[i, i])
 
     # -- changes
     # ----------------------------------------------------------------------------------------------

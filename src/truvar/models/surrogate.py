@@ -31,8 +31,8 @@ from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import TruvarError
 from truvar.models._coregionalization import TaskModel
-from truvar.models.cholesky import local_factor
 from truvar.models.ensemble import Ensemble, EnsembleModel, SinglePosterior
+from truvar.models.factor import LocalFactor
 from truvar.models.fit import Model
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters import (
@@ -366,9 +366,8 @@ class Surrogate:
         self.model = fit.averaged
         self.transform = fit.likelihood.transform
         n = len(self.domain)
-        factor = getattr(
-            self._engine, "factor", local_factor
-        )  # an engine may keep the factor in other processes
+        # An engine may keep the factor in other processes.
+        factor = getattr(self._engine, "factor", LocalFactor)
         self.posterior = Posterior(fit.site_kernel, self._sites, fit.mean, fit.offset, n, factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         observations = fit.inflate_outlier_noise(self.observations)
