@@ -11,7 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2) -> None:
@@ -53,6 +55,47 @@ class deprecated_attribute:
             removed_in=self._removed_in,
         )
         return getattr(instance, self._new)
+
+
+def deprecated_fields(*, removed_in: str, **renamed: str) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that accepts old names of fields of a dataclass, and warns.
+
+    Args:
+        removed_in: The release that removes the old names.
+        **renamed: From old names to present ones.
+
+    Example:
+        @deprecated_fields(removed_in="0.5.0", every="refit_every")
+        @dataclass(frozen=True)
+        class Learned:
+            refit_every: int | None = None
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        initialize = cls.__init__
+
+        @wraps(initialize)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            for old in renamed.keys() & kwargs.keys():
+                new = renamed[old]
+                if new in kwargs:
+                    raise TypeError(f"{cls.__name__} got both {new} and {old}, its old name")
+                warn_deprecated(
+                    f"{cls.__name__}({old}=...)",
+                    f"{cls.__name__}({new}=...)",
+                    removed_in=removed_in,
+                )
+                kwargs[new] = kwargs.pop(old)
+            initialize(self, *args, **kwargs)
+
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        for old, new in renamed.items():
+            attribute = deprecated_attribute(new, removed_in=removed_in)
+            attribute.__set_name__(cls, old)
+            setattr(cls, old, attribute)
+        return cls
+
+    return decorate
 
 
 class deprecated_alias:

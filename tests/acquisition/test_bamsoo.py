@@ -47,7 +47,7 @@ def evaluations(function, optimum, study, most):
     "kernel",
     [
         pytest.param(ConstantKernel(1e4) * RBF([4, 8]), id="smooth"),
-        pytest.param(tv.Learned("matern52", every=5), id="learned"),
+        pytest.param(tv.Learned("matern52", refit_every=5), id="learned"),
         pytest.param(ConstantKernel(1e5) * RBF([4, 4]), id="other scales", marks=pytest.mark.slow),
         pytest.param(
             ConstantKernel(1e4) * Matern([5, 10], nu=2.5), id="rough", marks=pytest.mark.slow
@@ -63,7 +63,7 @@ def test_branin_is_minimised_within_100_evaluations(kernel):
     "kernel",
     [
         pytest.param(ConstantKernel(1.0) * RBF([1, 0.3, 0.2]), id="smooth"),
-        pytest.param(tv.Learned("rbf", every=5), id="learned"),
+        pytest.param(tv.Learned("rbf", refit_every=5), id="learned"),
         pytest.param(ConstantKernel(1.0) * Matern(0.5, nu=2.5), id="rough", marks=pytest.mark.slow),
     ],
 )

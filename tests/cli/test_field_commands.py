@@ -625,7 +625,7 @@ def test_new_says_what_is_odd_about_the_table(truvar: Truvar) -> None:
             "[model]",
             "matern52, learned from the values as they come; averaged over the plausible "
             "hyperparameters; the first "
-            f"{Learned().n_initial(1, 25)} measurements are spread over the domain; values are "
+            f"{Learned().initial_size(1, 25)} measurements are spread over the domain; values are "
             "modelled as a power of "
             "them if they call for one",
         ),

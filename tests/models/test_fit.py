@@ -409,7 +409,7 @@ def test_the_model_is_learned_again_every_so_many_values(every: int) -> None:
     study = tv.Study(
         GRID,
         tv.Maximize(),
-        kernel=tv.Learned("rbf", every=every, restarts=1, marginalise=False),
+        kernel=tv.Learned("rbf", refit_every=every, restarts=1, marginalise=False),
         noise=0.01,
     )
     fitted: list[list[float]] = []
@@ -428,7 +428,7 @@ def test_the_model_learned_online_is_the_fit_to_the_measurements() -> None:
     study = tv.Study(
         GRID,
         tv.Maximize(),
-        kernel=tv.Learned("rbf", every=4, marginalise=False),
+        kernel=tv.Learned("rbf", refit_every=4, marginalise=False),
         noise=0.01,
         seed=3,
     )
@@ -436,7 +436,7 @@ def test_the_model_learned_online_is_the_fit_to_the_measurements() -> None:
     measured = study.measurements
     points = measured[["x", "y"]].to_numpy(dtype=float)
     values = measured["value"].to_numpy()
-    expected = fit(Learned("rbf", every=4), points, values, 0.01, UNIT, None, 3 + 8)
+    expected = fit(Learned("rbf", refit_every=4), points, values, 0.01, UNIT, None, 3 + 8)
     assert hyper_of(study) == pytest.approx(
         [expected.kernel.k1.constant_value, *expected.kernel.k2.length_scale]
     )
@@ -450,7 +450,7 @@ def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -
     study = tv.Study(
         domain,
         goal,
-        kernel=tv.Learned("rbf", every=3, least=0, restarts=1, marginalise=False),
+        kernel=tv.Learned("rbf", refit_every=3, min_observations=0, restarts=1, marginalise=False),
         noise=1e-6,
     )
     sizes = []

@@ -242,16 +242,16 @@ def test_a_mean_from_a_column(model: str, known: dict[str, Any], load: Any) -> N
 
 
 LEARNED = {
-    "[model]\nkernel = 'rbf'\nrefit_every = 2\n" + NOISE: (tv.Learned("rbf", every=2), 0.01),
-    "[model]\nkernel = 'matern32'\n" + NOISE: (tv.Learned("matern32", every=3), 0.01),
-    NOISE: (tv.Learned("matern52", every=3), 0.01),
-    "": (tv.Learned("matern52", every=3, noise=True), None),
+    "[model]\nkernel = 'rbf'\nrefit_every = 2\n" + NOISE: (tv.Learned("rbf", refit_every=2), 0.01),
+    "[model]\nkernel = 'matern32'\n" + NOISE: (tv.Learned("matern32", refit_every=3), 0.01),
+    NOISE: (tv.Learned("matern52", refit_every=3), 0.01),
+    "": (tv.Learned("matern52", refit_every=3, noise=True), None),
     "[model]\nlearn_noise = true\nkernel = 'rbf'\n": (tv.Learned("rbf", noise=True), None),
     MODEL.replace("mean = 0.1\n", ""): (KERNEL, None),
     MODEL.replace("mean = 0.1\n", "learn_noise = true\n"): (KERNEL, None),
     "[model]\ntransform = 'none'\n": (tv.Learned(transform="none"), None),
     "[model]\nmarginalise = false\n": (tv.Learned(marginalise=False), None),
-    "[model]\ninitial = 3\n": (tv.Learned(initial=3), None),
+    "[model]\ninitial = 3\n": (tv.Learned(n_initial=3), None),
 }
 
 

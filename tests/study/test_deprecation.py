@@ -15,6 +15,7 @@ from tests.helpers.warning_checks import no_warnings
 import truvar as tv
 from truvar._deprecation import deprecated_alias
 from truvar.storage.memory import InMemoryEventLog
+from truvar.storage.serialization import deserialize
 from truvar.study._local_views import LocalViews
 
 SEED = 7
@@ -104,3 +105,26 @@ def test_the_old_name_of_top_k_warns_and_is_the_same_class() -> None:
     with pytest.warns(DeprecationWarning, match=r"truvar\.Top is deprecated .* use truvar\.TopK"):
         assert tv.Top is tv.TopK
     assert "Top" not in tv.__all__
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [("every", "refit_every", 5), ("least", "min_observations", 3), ("initial", "n_initial", 6)],
+)
+def test_an_old_field_of_learned_warns_and_sets_the_new_one(old: str, new: str, value: int) -> None:
+    message = rf"Learned\({old}=\.\.\.\) is deprecated .* 0\.5\.0; use Learned\({new}=\.\.\.\) "
+    with pytest.warns(DeprecationWarning, match=message) as caught:
+        family = tv.Learned("rbf", **{old: value})
+    assert caught[0].filename == __file__
+    assert family == tv.Learned("rbf", **{new: value})
+    with pytest.warns(DeprecationWarning, match=rf"use Learned\.{new} instead"):
+        assert getattr(family, old) == value
+    with pytest.raises(TypeError, match=f"both {new} and {old}"):
+        tv.Learned(**{old: value, new: value})
+
+
+def test_a_learned_kernel_that_was_stored_with_old_field_names_opens_silently() -> None:
+    stored = {"kind": "Learned", "kernel": "rbf", "every": 5, "least": 3, "initial": 6}
+    with no_warnings():
+        family = deserialize({**stored, "marginalise": True})
+    assert family == tv.Learned("rbf", refit_every=5, min_observations=3, n_initial=6)

@@ -374,9 +374,9 @@ MODELS: dict[str, tuple[Callable[[], object], list[str]]] = {
     ),
     "NaN mean": (lambda: a_study(mean=NAN), ["mean must be a finite number", "nan"]),
     "unknown family": (lambda: tv.Learned("cubic"), ["'cubic'", "matern52"]),
-    "never refit": (lambda: tv.Learned(every=0), ["every", ">= 1", "0"]),
-    "refit in words": (lambda: tv.Learned(every="often"), ["every", "'often'"]),
-    "half a refit": (lambda: tv.Learned(every=2.5), ["every", "2.5"]),
+    "never refit": (lambda: tv.Learned(refit_every=0), ["every", ">= 1", "0"]),
+    "refit in words": (lambda: tv.Learned(refit_every="often"), ["every", "'often'"]),
+    "half a refit": (lambda: tv.Learned(refit_every=2.5), ["every", "2.5"]),
     "no restarts": (lambda: tv.Learned(restarts=0), ["restarts", "0"]),
     "noise learned and known": (
         lambda: a_study(kernel=tv.Learned(noise=True), noise=0.1),

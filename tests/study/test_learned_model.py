@@ -53,10 +53,10 @@ def test_a_study_from_nothing_begins_with_points_spread_over_the_domain(
 
 
 def test_the_design_follows_the_dimension_and_may_be_given() -> None:
-    sizes = [tv.Learned().n_initial(d, 1000) for d in (1, 2, 6, 30)]
+    sizes = [tv.Learned().initial_size(d, 1000) for d in (1, 2, 6, 30)]
     assert sizes == [4, 5, 7, 10]
-    assert tv.Learned().n_initial(2, 12) == 3
-    assert tv.Learned(initial=9).n_initial(2, 1000) == 9
+    assert tv.Learned().initial_size(2, 12) == 3
+    assert tv.Learned(n_initial=9).initial_size(2, 1000) == 9
 
 
 def test_measurements_told_before_shorten_the_design() -> None:
@@ -69,7 +69,7 @@ def test_measurements_told_before_shorten_the_design() -> None:
 
 def test_the_design_saves_travel() -> None:
     def length(cost: tv.Cost | None) -> float:
-        study = tv.Study(GRID, tv.LevelSet(0.5), cost=cost, kernel=tv.Learned(initial=6))
+        study = tv.Study(GRID, tv.LevelSet(0.5), cost=cost, kernel=tv.Learned(n_initial=6))
         points = GRID.points[list(measured(study, SMOOTH, 6).measured)]
         return float(np.abs(np.diff(points, axis=0)).sum())
 

@@ -113,7 +113,7 @@ def test_a_bounded_norm_is_contradicted_by_a_larger_misfit_only(norm: float, reg
 
 
 def test_before_the_first_fit_there_is_nothing_to_check() -> None:
-    study = tv.Study(GRID, tv.Maximize(), kernel=tv.Learned("rbf", initial=8), noise=0.01)
+    study = tv.Study(GRID, tv.Maximize(), kernel=tv.Learned("rbf", n_initial=8), noise=0.01)
     for k in range(6):
         study.tell(GRID.point(k), 100.0 * k)
     check = study.result().model_check

@@ -366,7 +366,7 @@ class ActiveLearner:
         """Algorithm 2 after an observation, and the epochs.
 
         With a learned kernel or noise, points may come back into M (a refit changes the bounds
-        everywhere). With a learned kernel, a study is not finished before `Learned.least`
+        everywhere). With a learned kernel, a study is not finished before `Learned.min_observations`
         observations, however certain a fit to fewer may be.
         """
         surrogate = self.surrogate
@@ -385,7 +385,7 @@ class ActiveLearner:
                 self._epoch_start,
                 self.nested,
             )
-        if len(self.observations) < surrogate.least and self.sets_complete is not None:
+        if len(self.observations) < surrogate.min_observations and self.sets_complete is not None:
             self.state = self._first_state()
         if not surrogate.fitted:
             self.state = self._first_state()

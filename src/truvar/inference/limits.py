@@ -21,7 +21,7 @@ which is a necessary condition that is quick to check:
 A statement that the measurements contradict must not end a run: where the model check fails because
 the model is overconfident or a value does not fit, no limit of this module is reached. None is
 reached either before there are enough measurements for that check (fewer are enough if they are as
-many as there are points), and with a learned model before `Learned.least` values.
+many as there are points), and with a learned model before `Learned.min_observations` values.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def has_model(learner: ActiveLearner) -> bool:
     needed = MIN_MEASUREMENTS
     if not learner.domain.continuous:
         needed = min(needed, len(learner.domain))
-    return surrogate.fitted and count >= max(needed, surrogate.least)
+    return surrogate.fitted and count >= max(needed, surrogate.min_observations)
 
 
 def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | None:

@@ -10,7 +10,7 @@ A study is finished if one of these holds:
 
 Neither is said before the first value, since a model that nothing was compared with supports no
 statement (the only point of a domain is its optimum anyway), and with a learned model not before
-`Learned.least` values. That a *policy* sees nothing more to gain, because its own bounds are a rule
+`Learned.min_observations` values. That a *policy* sees nothing more to gain, because its own bounds are a rule
 of thumb, does not make a study finished.
 """
 
@@ -80,7 +80,7 @@ def finished(
         learner.looks_in_contexts
     ):  # that the best of all contexts is known says nothing of the others
         return None
-    if len(learner.observations) < surrogate.least:
+    if len(learner.observations) < surrogate.min_observations:
         return None
     complete = learner.sets_complete
     if complete is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from truvar._deprecation import deprecated_fields
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.exceptions import InvalidModelError
 from truvar.messages import unknown_name
@@ -16,19 +17,23 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 TRANSFORMS = ("auto", "log", "none")
-PLUG_IN_EVERY = 3  # new values between two fits of the single best hyperparameters
+# new values between two fits of the single best hyperparameters
+PLUG_IN_REFIT_EVERY = 3
 
 
+@deprecated_fields(
+    removed_in="0.5.0", every="refit_every", least="min_observations", initial="n_initial"
+)
 @dataclass(frozen=True)
 class Learned:
     """A kernel family whose hyperparameters are learned from the measurements.
 
     Attributes:
         kernel: "rbf", "matern12", "matern32" or "matern52".
-        every: Number of new values after which the hyperparameters are fitted again; None: about a
-            tenth of the values so far, or 3 without `marginalise`.
-        least: Number of values before which a study is not called finished, however certain a fit
-            to fewer may seem.
+        refit_every: Number of new values after which the hyperparameters are fitted again; None:
+            about a tenth of the values so far, or 3 without `marginalise`.
+        min_observations: Number of values before which a study is not called finished, however
+            certain a fit to fewer may seem.
         noise: Whether to learn the noise variance too. It is always learned where none is given.
         restarts: Number of starting points of the search for the best hyperparameters, without
             `marginalise`.
@@ -37,27 +42,28 @@ class Learned:
             experiments do; such a study has no initial design and no transform of the values.
         transform: How values are transformed before they are modelled: "auto" for a power if the
             values call for one, "log" for their logarithms, "none".
-        initial: Number of measurements spread over the domain before the model is used; None: 4 + d
-            / 2, at most 10 and a fifth of the points. Measurements that were told before count.
+        n_initial: Number of measurements spread over the domain before the model is used; None:
+            4 + d / 2, at most 10 and a fifth of the points. Measurements that were told before
+            count.
     """
 
     kernel: str = "matern52"
-    every: int | None = None
-    least: int = 10
+    refit_every: int | None = None
+    min_observations: int = 10
     noise: bool = False
     restarts: int = 4
     marginalise: bool = True
     transform: str = "auto"
-    initial: int | None = None
+    n_initial: int | None = None
 
     def __post_init__(self) -> None:
         check_kernel_name(self.kernel)
-        if self.every is not None:
-            check_integer(self.every, "every", minimum=1)
-        check_integer(self.least, "least", minimum=0)
+        if self.refit_every is not None:
+            check_integer(self.refit_every, "refit_every", minimum=1)
+        check_integer(self.min_observations, "min_observations", minimum=0)
         check_integer(self.restarts, "restarts", minimum=1)
-        if self.initial is not None:
-            check_integer(self.initial, "initial", minimum=2)
+        if self.n_initial is not None:
+            check_integer(self.n_initial, "n_initial", minimum=2)
         if self.transform not in TRANSFORMS:
             raise InvalidModelError(unknown_name("transform", self.transform, TRANSFORMS))
         if not self.marginalise and self.transform == "log":
@@ -66,31 +72,31 @@ class Learned:
                 "marginalise=False; leave "
                 "out one of them"
             )
-        if not self.marginalise and self.initial is not None:
+        if not self.marginalise and self.n_initial is not None:
             raise InvalidModelError(
-                f"without marginalise there is no initial design, got initial={self.initial}; "
+                f"without marginalise there is no initial design, got n_initial={self.n_initial}; "
                 "leave out one of them"
             )
 
-    def n_initial(self, d: int, n: int) -> int:
-        """Return the number of measurements before the model is used, for n points in d dimensions."""
+    def initial_size(self, d: int, n: int) -> int:
+        """Return the number of measurements before the model is used, for n points of dimension d."""
         if not self.marginalise:
-            return max(self.every or PLUG_IN_EVERY, 2)
-        if self.initial is not None:
-            return self.initial
+            return max(self.refit_every or PLUG_IN_REFIT_EVERY, 2)
+        if self.n_initial is not None:
+            return self.n_initial
         return max(3, min(4 + d // 2, 10, n // 5))
 
     def is_refit_due(self, t: int) -> bool:
-        """Return whether the hyperparameters are fitted again after t measurements, once there is a model."""
-        if self.every is not None:
-            return t % self.every == 0
+        """Return whether the hyperparameters are fitted again after t measurements."""
+        if self.refit_every is not None:
+            return t % self.refit_every == 0
         if not self.marginalise:
-            return t % PLUG_IN_EVERY == 0
+            return t % PLUG_IN_REFIT_EVERY == 0
         return is_refit_step(t)
 
 
 def is_refit_step(t: int) -> bool:
-    """Return whether t is in 2, 3, ..., 20, 22, 24, ..., a sequence whose steps are about a tenth of it."""
+    """Return whether t is in 2, 3, ..., 20, 22, 24, ..., whose steps are about a tenth of t."""
     step = 2
     while step < t:
         step += max(1, step // 10)

@@ -103,7 +103,7 @@ class Surrogate:
         observations: Actions with their observed values, in order.
         fitted_models: Fitted hyperparameters by number of observations, so that no fit is repeated.
         n_initial: Number of observations before the model is used for claims and choices.
-        least: Number of observations before which no study is called finished.
+        min_observations: Number of observations before which no study is called finished.
         is_refitted: Whether hyperparameters are fitted again from time to time, which changes the
             posterior everywhere.
         is_learned: Whether any part of the model is estimated from the observations that it judges.
@@ -151,7 +151,7 @@ class Surrogate:
         self.family = setting.family
         self.learns_tasks = setting.has_learned_tasks
         self.hyperparameters = hyperparameters_for(setting)
-        self.least = self.hyperparameters.least
+        self.min_observations = self.hyperparameters.min_observations
         self.is_refitted = self.hyperparameters.is_refitted
         self.is_learned = self.is_refitted or setting.mean is None
         self._refit(())

@@ -327,11 +327,11 @@ def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
         with _section("model"):
             return Learned(
                 spec.kernel,
-                every=spec.refit_every,
+                refit_every=spec.refit_every,
                 noise=spec.learn_noise,
                 marginalise=spec.marginalise,
                 transform=spec.transform,
-                initial=spec.initial,
+                n_initial=spec.initial,
             )
     scales = spec.lengthscales if isinstance(spec.lengthscales, list) else [spec.lengthscales]
     if len(scales) not in (1, columns):

@@ -13,7 +13,7 @@ from truvar.domain.goals import LevelSet
 from truvar.domain.scales import is_geometric
 from truvar.domain.table import LOG_RATIO
 from truvar.messages import format_coordinates
-from truvar.models.priors import PLUG_IN_EVERY, Learned
+from truvar.models.priors import PLUG_IN_REFIT_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
 from truvar.report.formatting import describe_columns, format_number
@@ -147,12 +147,12 @@ def _learned_model(problem: Problem) -> str:
     learned = build_kernel(spec, len(problem.domain.columns))
     if not isinstance(learned, Learned):
         raise AssertionError("a model without length-scales is learned")
-    every = learned.every or (None if learned.marginalise else PLUG_IN_EVERY)
+    every = learned.refit_every or (None if learned.marginalise else PLUG_IN_REFIT_EVERY)
     schedule = "" if every is None else f", again after every {every}"
     deviations = _deviations(problem.spec.get("model", {}))
     parts = [f"{learned.kernel}{deviations}, learned from the values as they come{schedule}"]
     if learned.marginalise:
-        initial = learned.n_initial(len(problem.domain.columns), len(problem.domain))
+        initial = learned.initial_size(len(problem.domain.columns), len(problem.domain))
         parts.append("averaged over the plausible hyperparameters")
         parts.append(f"the first {initial} measurements are spread over the domain")
     else:

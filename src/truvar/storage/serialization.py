@@ -97,6 +97,10 @@ CLASS_MODULES: dict[str, str] = {
 # Stored studies contain class names. A class that is renamed is listed here as old name -> new
 # name.
 RENAMED_CLASSES = {"Top": "TopK"}
+# Old names of fields, by the class as it is stored.
+RENAMED_FIELDS: dict[str, dict[str, str]] = {
+    "Learned": {"every": "refit_every", "least": "min_observations", "initial": "n_initial"},
+}
 # Values of fields that classes got later, where what was stored before must not mean their
 # defaults.
 ADDED_FIELDS: dict[str, dict[str, Any]] = {
@@ -232,7 +236,8 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
     stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
     if stored is not None:
         parts = ADDED_FIELDS.get(kind, {}) | parts
-        return stored(**{key: convert(item) for key, item in parts.items()})
+        renamed = RENAMED_FIELDS.get(kind, {})
+        return stored(**{renamed.get(key, key): convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:
         raise SerializationError(

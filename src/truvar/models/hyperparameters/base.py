@@ -118,7 +118,7 @@ class Setting:
         if family is None and not setting.has_learned_tasks:
             return setting
         return replace(
-            setting, n_initial=setting.schedule.n_initial(len(domain.columns), len(domain))
+            setting, n_initial=setting.schedule.initial_size(len(domain.columns), len(domain))
         )
 
     @property
@@ -258,12 +258,12 @@ class Hyperparameters(ABC):
             posterior everywhere.
         hides_noise: Whether noise variances that did not come with a value are fitted along with
             the kernel.
-        least: Number of observations before which no study is called finished.
+        min_observations: Number of observations before which no study is called finished.
     """
 
     is_refitted = True
     hides_noise = False
-    least = 0
+    min_observations = 0
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting

@@ -26,7 +26,7 @@ class LearnedFamily(Hyperparameters):
         super().__init__(setting)
         self.family = family
         self.hides_noise = family.noise
-        self.least = family.least
+        self.min_observations = family.min_observations
 
     def is_fitted(self, observations: Observations) -> bool:
         """Return whether the initial design is complete."""

@@ -107,7 +107,7 @@ class LearnedTasks(Hyperparameters):
     def __init__(self, setting: Setting, tasks: Tasks) -> None:
         super().__init__(setting)
         self.hides_noise = setting.noise is None
-        self.least = setting.schedule.least
+        self.min_observations = setting.schedule.min_observations
         self._tasks = tasks
         self._means = _known_means(tasks, setting.mean)
         given = tasks.covariance
