@@ -27,13 +27,11 @@ from numba import njit
 from truvar._typing import Array
 
 DEGREE = 10
-NODES = (
-    1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))
-) / 2  # v at which the slope is exact, among them 0 and 1
+# v at which the slope is exact, among them 0 and 1
+NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2
 FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
-TIE_TOLERANCE = (
-    1e-9  # relative: stops, and positions in a tour, this close are tied, and the first is taken
-)
+# relative: stops, and positions in a tour, this close are tied, and the first is taken
+TIE_TOLERANCE = 1e-9
 SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in proportion
 
 

@@ -63,9 +63,8 @@ def anticipated_bounds(  # type: ignore[no-untyped-def]
     step = np.empty(width)
     half = np.empty(width)
     s2 = np.empty(width)
-    max_lower = np.full(
-        (len(nodes), width), -np.inf
-    )  # highest lower bound over the targets, per node
+    # Highest lower bound over the targets, per node.
+    max_lower = np.full((len(nodes), width), -np.inf)
     max_upper = np.full((len(nodes), width), -np.inf)  # highest upper bound
     for sweep in range(2):  # the first finds the highest bounds, the second compares with them
         for j in range(rows):
@@ -293,9 +292,8 @@ def expected_bounds(  # type: ignore[no-untyped-def]
         total = 0.0
         for j in range(rows):
             left, right = _reaching(upper[j], slope[j], 1.0, count, vertices, max_lower)
-            if (
-                stretch[j, 0] < stretch[j, 1]
-            ):  # a target that is known exactly reaches it there only, up to rounding
+            # a target that is known exactly reaches it there only, up to rounding
+            if stretch[j, 0] < stretch[j, 1]:
                 left = min(left, stretch[j, 0]) if left < right else stretch[j, 0]
                 right = max(right, stretch[j, 1])
                 stretch[j] = 0.0
@@ -347,9 +345,8 @@ def anticipated_level(  # type: ignore[no-untyped-def]
             half = root_beta * np.sqrt(rest)
             low = gap - half
             high = gap + half
-            if (
-                average and move > 0.0 and min(abs(low), abs(high)) < 10.0 * move
-            ):  # beyond, the cdf is 0 or 1
+            # Beyond, the cdf is 0 or 1.
+            if average and move > 0.0 and min(abs(low), abs(high)) < 10.0 * move:
                 stays = 0.5 * (math.erfc(low / (root2 * move)) - math.erfc(high / (root2 * move)))
             else:
                 stays = 1.0 if low <= 0.0 <= high else 0.0

@@ -86,9 +86,8 @@ def cell_information(weights, rest, normal, spare, labels, edges, out):  # type:
         joint[:] = 0
         for s in range(draws):
             joint[key[s]] += 1
-        conditional = (
-            0.0  # minus the entropy of the label given the cell, times the number of draws
-        )
+        # Minus the entropy of the label given the cell, times the number of draws.
+        conditional = 0.0
         for q in range(cells):
             count = 0
             for r in range(q * kinds, (q + 1) * kinds):

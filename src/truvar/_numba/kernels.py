@@ -28,9 +28,8 @@ def exponentials(z, work):  # type: ignore[no-untyped-def]
         moved = x * 1.4426950408889634 + shift
         work[i] = moved
         k = moved - shift
-        r = (
-            x - k * 6.93147180369123816490e-01
-        ) - k * 1.90821492927058770002e-10  # log(2) in two parts
+        # log(2) in two parts
+        r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
         p = 1.0 / 6227020800.0
         p = p * r + 1.0 / 479001600.0
         p = p * r + 1.0 / 39916800.0
@@ -187,9 +186,8 @@ def forward_substitution(lower, columns):  # type: ignore[no-untyped-def]
     for i in range(len(lower)):
         row = columns[i]
         k = 0
-        while (
-            k + 4 <= i
-        ):  # four rows at a time, so that the present one is loaded and stored less often
+        # Four rows at a time, so that the present one is loaded and stored less often.
+        while k + 4 <= i:
             first = columns[k]
             second = columns[k + 1]
             third = columns[k + 2]
@@ -261,9 +259,8 @@ def likelihood_gradient(  # type: ignore[no-untyped-def]
                 else:
                     correlation = decay
                     slope = decay / r if r > 0.0 else 0.0
-            weight = (
-                alpha[i] * alpha[j] - inverse[j, i]
-            ) * variance  # counts twice, as K is symmetric
+            # Counts twice, as K is symmetric.
+            weight = (alpha[i] * alpha[j] - inverse[j, i]) * variance
             out[-1] += 2.0 * weight * (correlation + constant)
             for k in range(d):
                 out[k] += weight * slope * squares[k]

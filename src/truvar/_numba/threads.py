@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-MIN_ENTRIES = (
-    10_000_000  # matrix entries; a pass over fewer takes under 5 ms and is not worth a thread
-)
+# matrix entries; a pass over fewer takes under 5 ms and is not worth a thread
+MIN_ENTRIES = 10_000_000
 
 
 def thread_count() -> int:
@@ -30,9 +29,8 @@ def thread_count() -> int:
 
 def available_processors() -> int:
     """Return the number of processors that this process may use."""
-    if hasattr(
-        os, "sched_getaffinity"
-    ):  # Linux only: a process may be restricted to some of the processors
+    # Linux only: a process may be restricted to some of the processors
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

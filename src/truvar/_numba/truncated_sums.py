@@ -19,12 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-REASSOCIATED = {
-    "reassoc",
-    "contract",
-    "nnan",
-    "nsz",
-}  # sums in any order, so that the compiler can vectorise them
+# sums in any order, so that the compiler can vectorise them
+REASSOCIATED = {"reassoc", "contract", "nnan", "nsz"}
 # rows summed in the precision of the matrix before the sum is added to one in double precision
 ROWS = 128
 

@@ -26,14 +26,12 @@ from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
 
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
-REFINED_TARGETS = (
-    128  # undecided points of a box that a sum over them has, at least, if it is refined
-)
+# undecided points of a box that a sum over them has, at least, if it is refined
+REFINED_TARGETS = 128
 SCALES = 4.0 ** -np.arange(6)  # distances of refined points, in distances of the representers
 CATEGORY_CHANGE = 0.2  # probability that a refined point has another category than its centre
-PROPOSALS_PER_SCALE = (
-    64  # refined points that are looked at around each centre, of which the undecided ones count
-)
+# refined points that are looked at around each centre, of which the undecided ones count
+PROPOSALS_PER_SCALE = 64
 
 
 def representer_sites(context: PolicyContext, count: int) -> Index:

@@ -20,12 +20,10 @@ from truvar.domain.candidates import Candidates
 
 NEAR_TIE = 1e-6  # relative difference of rates that count as equal when stops are preselected
 MAX_STOPS_CONSIDERED = 120  # candidate rows that can be stops of a tour
-MIN_RATE_SHARE = (
-    0.5  # a tour ends when its next stop pays less than this share of what the first one pays
-)
-PREFERENCE = (
-    1 + 1e-6
-)  # factor by which the first stop of a tour is preferred to the best single measurement
+# a tour ends when its next stop pays less than this share of what the first one pays
+MIN_RATE_SHARE = 0.5
+# factor by which the first stop of a tour is preferred to the best single measurement
+PREFERENCE = 1 + 1e-6
 MAX_ROWS = 2500  # rows of a sum that a tour is planned with, at most
 
 

@@ -209,9 +209,8 @@ class UCBPE(BasePolicy):
         best_lower = context.cached(
             "best lower bound", lambda: bounds(*_observed_moments(context), beta)[0].max()
         )
-        relevant = (
-            bounds(mean, 4 * variance, next_beta)[1] >= best_lower
-        )  # R+: mu + 2 beta^(1/2) sigma >= max l_t
+        # R+: mu + 2 beta^(1/2) sigma >= max l_t
+        relevant = bounds(mean, 4 * variance, next_beta)[1] >= best_lower
         sd = moments(context, candidates)[1]
         return self.score_table(context, candidates, np.where(relevant, sd, -np.inf))
 
@@ -305,9 +304,8 @@ class GCHK(BasePolicy):
         allowed = unclassified(lower, upper)
         if candidates.sites is not None:
             rows = candidates.sites % len(context.domain)
-            lower, upper = intersection(
-                (context.lower[rows], context.upper[rows]), (lower, upper)
-            )  # C_t
+            # C_t
+            lower, upper = intersection((context.lower[rows], context.upper[rows]), (lower, upper))
             allowed = unclassified(lower, upper) & context.regions.potential[rows]
         if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
             allowed[:] = False

@@ -147,9 +147,8 @@ def next_point(context: PolicyContext, eta: float) -> Array | None:
     wanted = _insert(tree, list(_root(context)), depth=0)
     while wanted is None and any(tree.leaves) and tree.n_expansions < MAX_EXPANSIONS:
         floor = -np.inf
-        for depth in range(
-            min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)
-        ):  # h <= h_max(n)
+        # h <= h_max(n)
+        for depth in range(min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)):
             if not tree.leaves[depth]:
                 continue
             value, cell = max(tree.leaves[depth], key=lambda leaf: leaf[0])

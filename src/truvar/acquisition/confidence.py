@@ -27,9 +27,8 @@ from truvar.validation import check_finite, check_fraction, check_integer, check
 
 GoalT = TypeVar("GoalT", bound=Goal)
 
-RESOLUTION = (
-    1e-12  # share of the prior variance: smaller variances count as zero, and epochs stop there
-)
+# share of the prior variance: smaller variances count as zero, and epochs stop there
+RESOLUTION = 1e-12
 
 
 def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:

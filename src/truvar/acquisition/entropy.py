@@ -122,16 +122,14 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
         inverse[i] = (inverse[i] - root[i, :i] @ inverse[:i]) / root[i, i]
     whitening = np.zeros((rank, len(sites)))
     whitening[:, pivots[:rank]] = inverse
-    sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(
-        int(np.ceil(np.log2(count)))
-    )  # (S, k + 1)
+    # (S, k + 1)
+    sobol = qmc.Sobol(rank + 1, scramble=False).random_base2(int(np.ceil(np.log2(count))))
     uniform = (sobol.T + context.rng.random((rank + 1, 1))) % 1.0  # random shift
     normal = scipy.special.ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
     f = np.empty((len(sites), normal.shape[1]))
     f[pivots] = root @ normal[:-1]
-    if (
-        context.ensemble is not None
-    ):  # the covariances are those of one model, the moments those of the mixture
+    # The covariances are those of one model, the moments those of the mixture.
+    if context.ensemble is not None:
         own = np.sqrt(context.posterior.pending_variance[sites])
         mean, sd = context.moments
         f *= np.divide(sd[sites], own, out=np.ones_like(own), where=own > 0)[:, None]
@@ -334,9 +332,8 @@ class MRS(BasePolicy):
 def _hessian_of_maximum(draws: PosteriorDraws) -> tuple[Index, Array]:
     """Return the representers that win, (G,), and their rows of the Hessian of E max f in the means, (G, R)."""
     centred = draws.normal.astype(float) - draws.normal.mean(axis=1)[:, None]
-    products = np.add.reduceat(centred, draws.starts, axis=1) / len(
-        draws.maximiser
-    )  # (k, G): E normal 1{g wins}
+    # (k, G): E normal 1{g wins}
+    products = np.add.reduceat(centred, draws.starts, axis=1) / len(draws.maximiser)
     return draws.maximiser[draws.starts], products.T @ draws.whitening
 
 

@@ -144,9 +144,8 @@ def _combinations(domain: Domain, starts: Array) -> Array:
     parameters = [domain.parameters[k] for k in domain.discrete]
     if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
         return _different(domain, mesh([parameter.levels for parameter in parameters]))
-    rng = np.random.default_rng(
-        0
-    )  # the same for every choice: a search is a function of the score alone
+    # The same for every choice: a search is a function of the score alone.
+    rng = np.random.default_rng(0)
     unit = rng.random((MAX_COMBINATIONS, len(parameters)))
     drawn = np.column_stack(
         [parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)]

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from truvar._typing import Array, Index
 
 Score = Callable[[Array], Array]  # (q, d) -> (q,)
-LocalSearch = Generator[
-    Array, Array, tuple[Array, float]
-]  # yields points (q, d), is sent scores (q,)
+# yields points (q, d), is sent scores (q,)
+LocalSearch = Generator[Array, Array, tuple[Array, float]]
 
 EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
 MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
@@ -54,18 +53,15 @@ def direct(score: Score, d: int) -> Array:
     while len(values) < EVALUATIONS_PER_DIMENSION * d:
         chosen = _best_of_each_size(values, cuts)
         least = cuts[chosen].min(axis=1)
-        box, side = np.nonzero(
-            cuts[chosen] == least[:, None]
-        )  # the longest sides of each rectangle
+        # The longest sides of each rectangle.
+        box, side = np.nonzero(cuts[chosen] == least[:, None])
         offset = np.zeros((len(box), d))
         offset[np.arange(len(box)), side] = 3.0 ** -(least[box] + 1.0)
-        pairs = np.stack(
-            [centres[chosen[box]] - offset, centres[chosen[box]] + offset], axis=1
-        )  # (p, 2, d)
+        # (p, 2, d)
+        pairs = np.stack([centres[chosen[box]] - offset, centres[chosen[box]] + offset], axis=1)
         sampled = score(pairs.reshape(-1, d)).reshape(-1, 2)
-        order = np.lexsort(
-            [-sampled.max(axis=1), box]
-        )  # in each rectangle, the most promising side is cut first
+        # In each rectangle, the most promising side is cut first.
+        order = np.lexsort([-sampled.max(axis=1), box])
         own = cuts[chosen].copy()
         children = np.empty((len(box), d), dtype=int)
         for k in order:
@@ -81,9 +77,8 @@ def direct(score: Score, d: int) -> Array:
 def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
     """Return the rectangles to divide: the best of every size."""
     divisible = np.flatnonzero(cuts.min(axis=1) < MAX_TRISECTIONS)
-    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(
-        cuts.shape[1]
-    )  # equal for equal sides
+    # Equal for equal sides.
+    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(cuts.shape[1])
     order = np.lexsort([-values[divisible], size])
     return np.asarray(divisible[order[np.flatnonzero(np.diff(size[order], prepend=-1))]])
 
@@ -166,9 +161,8 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
             values = first[1:]
         else:
             values = yield placed(near)
-        with np.errstate(
-            invalid="ignore"
-        ):  # points that are not allowed have the score minus infinity
+        # Points that are not allowed have the score minus infinity.
+        with np.errstate(invalid="ignore"):
             rise = values - value
         steps = _peak((near - x) / reach, rise)
         peaks = _within_unit(x + reach * steps)

@@ -34,9 +34,8 @@ from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["Plus"]
 
-NEGLIGIBLE_AMBIGUITY_SHARE = (
-    1e-9  # share of all ambiguity: rows that hold no more than this together are left out
-)
+# share of all ambiguity: rows that hold no more than this together are left out
+NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -150,9 +149,8 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     for level in thresholds(context):
         with np.errstate(divide="ignore", invalid="ignore"):
             distances.append((mean - level) / sd)
-    variance = context.posterior.pending_variance[
-        : len(sd)
-    ]  # of the model that the covariances belong to
+    # Of the model that the covariances belong to.
+    variance = context.posterior.pending_variance[: len(sd)]
     uncertain = variance > RESOLUTION * context.posterior.scale**2
     ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
     weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)

@@ -220,9 +220,8 @@ class TruVaR(BasePolicy):
         before = np.maximum(share * variance, floor).sum()
         shared = variance, mean, float(np.sqrt(context.epoch.beta)), share, floor
         d = posterior.candidate_variance(candidates)[:, None] + candidates.noise
-        scale = np.divide(
-            1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0
-        )  # 0: nothing is left to learn there
+        # 0: nothing is left to learn there
+        scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
         after = np.zeros((d.shape[1], len(d)))
         sums, for_goal = self._staying_sums(context.goal, member)
         for tile, covariance in covariance_tiles(context.engine, rows, candidates):

@@ -35,9 +35,8 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
         sites = candidates.sites
         if len(posterior.sites) == len(own_mean):
             return own_mean[sites], own_sd[sites]
-        mean = (
-            context.goal.sign * posterior.mean[sites]
-        )  # the ensemble has the sites of the target alone
+        # The ensemble has the sites of the target alone.
+        mean = context.goal.sign * posterior.mean[sites]
         sd = np.sqrt(posterior.pending_variance[sites])
         target = sites < len(own_mean)
         mean[target] = own_mean[sites[target]]

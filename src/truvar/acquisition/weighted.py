@@ -219,15 +219,12 @@ def _mixture(
     ensemble = context.ensemble
     if ensemble is None:
         mean = context.goal.sign * context.posterior.mean[None, sites]
-        return (mean - mean.max()).astype(
-            np.float32
-        ), None  # near 0, where single precision is fine
-    member = (
-        np.arange(draws) * len(ensemble.means) // draws
-    )  # blocks of a Sobol sequence are spread evenly themselves
-    own = context.posterior.variance[
-        sites
-    ]  # pending measurements leave the same share of each member's variance
+        # Near 0, where single precision is fine.
+        return (mean - mean.max()).astype(np.float32), None
+    # Blocks of a Sobol sequence are spread evenly themselves.
+    member = np.arange(draws) * len(ensemble.means) // draws
+    # Pending measurements leave the same share of each member's variance.
+    own = context.posterior.variance[sites]
     ratio = np.divide(
         ensemble.variances[:, sites],
         own,

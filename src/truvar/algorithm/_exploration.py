@@ -14,12 +14,10 @@ from truvar.domain.candidates import Candidates
 if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
 
-MIN_FEASIBILITY_SLOPE = (
-    6.0  # increase of the least relative P(success) with the share of attempts that failed
-)
-MAX_MIN_FEASIBILITY = (
-    0.75  # the largest relative P(success) that is required; the border of a region stays in reach
-)
+# increase of the least relative P(success) with the share of attempts that failed
+MIN_FEASIBILITY_SLOPE = 6.0
+# the largest relative P(success) that is required; the border of a region stays in reach
+MAX_MIN_FEASIBILITY = 0.75
 
 
 def remove_variance(

@@ -36,9 +36,8 @@ def cover_cost(
     wide = sites[posterior.variance[sites] > xi * xi]
     if len(wide) == 0:
         return 0.0
-    level = np.argmin(
-        candidates.noise * candidates.cost, axis=1
-    )  # the level that buys most precision
+    # The level that buys most precision.
+    level = np.argmin(candidates.noise * candidates.cost, axis=1)
     rows = np.arange(len(level))
     noise = candidates.noise[rows, level]
     cost = candidates.cost[rows, level]

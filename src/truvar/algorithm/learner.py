@@ -270,9 +270,8 @@ class ActiveLearner:
         """Everything that can be measured, with the noise variance in use."""
         tasks = self.surrogate.action_tasks
         noise = self.surrogate.noise
-        if (
-            self._actions_noise is not noise or self._actions.tasks is not tasks
-        ):  # they were fitted again
+        # They were fitted again.
+        if self._actions_noise is not noise or self._actions.tasks is not tasks:
             self._actions_noise = noise
             self._actions = ActionSpace(self.domain, noise, self._cost, tasks)
         if self._actions.availability is not self.availability:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
 
 MIN_SUCCESS_PROBABILITY = 0.5  # of a recommended point
-MIN_LEAD_SD = (
-    0.6745  # standard deviations, the normal quantile of 3/4: leads with odds of three to one
-)
+# standard deviations, the normal quantile of 3/4: leads with odds of three to one
+MIN_LEAD_SD = 0.6745
 # prior standard deviations: an unmeasured point with less uncertainty is not an extrapolation
 MAX_KNOWN_SD = 0.1
 

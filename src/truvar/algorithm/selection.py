@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
     from truvar.models.surrogate import Surrogate
 
-UNAFFORDABLE_SCORE = (
-    -1e100
-)  # of a point of a box that the budget does not allow; the search needs finite scores
+# of a point of a box that the budget does not allow; the search needs finite scores
+UNAFFORDABLE_SCORE = -1e100
 
 Selection = tuple[Candidates, loop.Choice | None]
 """The candidate table and the choice from it; None if nothing is to be gained."""
@@ -132,9 +131,8 @@ def candidates_of_choice(learner: ActiveLearner, last: Origin, given: ContextSli
         return Pool(actions.candidates(last))
     if given.fixed is None:
         table = actions.candidates(last)
-        within = np.isin(
-            np.arange(len(table.points)) % len(learner.domain), given.rows
-        )  # of all tasks
+        # Of all tasks.
+        within = np.isin(np.arange(len(table.points)) % len(learner.domain), given.rows)
     else:
         table = actions.candidates_at(given.place(learner.domain.points), last)
         within = np.ones(len(table.points), bool)
@@ -303,9 +301,8 @@ def _refine(
     )
     if further is not None:
         starts = np.vstack([starts, further])
-    with (
-        blas_in_one_thread()
-    ):  # many small solves one after the other: more threads would wait for each other
+    # Many small solves one after the other: more threads would wait for each other.
+    with blas_in_one_thread():
         point = (
             best_in_domain(score, learner.domain, starts)
             if given is None

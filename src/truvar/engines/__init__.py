@@ -15,9 +15,8 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import Posterior
 
 DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
-GRID_BYTES = (
-    1 << 29
-)  # the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
+# the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
+GRID_BYTES = 1 << 29
 
 
 class Engine(Protocol):

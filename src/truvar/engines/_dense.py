@@ -28,12 +28,10 @@ from truvar.engines.ties import NEAR_TIE, rescore_near_best
 from truvar.models.posterior import Posterior
 
 BATCH = 64  # candidates scored exactly at a time, most promising first
-FEW_ROWS = (
-    64  # rows for which double precision costs little; their sums are often small against rounding
-)
-VARIANCE_RANGE = (
-    1e8  # prior variances up to this factor from 1 have squares within single precision
-)
+# rows for which double precision costs little; their sums are often small against rounding
+FEW_ROWS = 64
+# prior variances up to this factor from 1 have squares within single precision
+VARIANCE_RANGE = 1e8
 SAVING = (
     1 / 16
     # what a pass in single precision saves, as a share of forming as many entries in double precision

@@ -95,9 +95,8 @@ class Lattice:
         self.weights: list[Array] = []
         for axis, step in zip(axes, steps, strict=True):
             index = np.arange(len(axis))
-            self.corner.append(
-                index // step
-            )  # of the nodes, of which BEFORE lie below the first coordinate
+            # Of the nodes, of which BEFORE lie below the first coordinate.
+            self.corner.append(index // step)
             inside = (index % step) / step
             self.weights.append(np.ones((len(axis), 1)) if step == 1 else lagrange_weights(inside))
         self.shape = tuple(
@@ -238,9 +237,8 @@ class LatticeBounds:
         self._slack = 2 * (KERNEL_ROUNDING + 4 * drift)
         self._errors = [lattice.errors(form, self._slack)]
         positions = lattice.positions()
-        self._offset = [
-            -int(where[0]) for where in positions
-        ]  # of the grid within the one that has all nodes
+        # Of the grid within the one that has all nodes.
+        self._offset = [-int(where[0]) for where in positions]
         extended = [
             max(int(where[-1]) + 1, n) + before
             for where, n, before in zip(positions, self._shape, self._offset, strict=True)

@@ -28,9 +28,8 @@ BLOCK = 512  # rows brought up to date at a time
 UNBUILT = -1  # number of steps of a row that has no entries yet
 HALF_ULP = 2.0**-24  # largest relative rounding error in single precision
 TINY = float(np.finfo(np.float32).tiny)
-SINGLE_SUM = (
-    64 * HALF_ULP
-)  # relative error of a sum of ROWS terms in single precision, made by eights
+# relative error of a sum of ROWS terms in single precision, made by eights
+SINGLE_SUM = 64 * HALF_ULP
 
 
 class Matrix:
@@ -46,23 +45,19 @@ class Matrix:
     def __init__(self, posterior: Posterior, single: bool, most_rows: int | None = None) -> None:
         self.posterior = posterior
         self._type = np.float32 if single else np.float64
-        self._max_variance = float(
-            np.max(posterior.kernel.diag(posterior.sites))
-        )  # no covariance exceeds it
+        # No covariance exceeds it.
+        self._max_variance = float(np.max(posterior.kernel.diag(posterior.sites)))
         shape = posterior.n_targets if most_rows is None else most_rows, len(posterior.sites)
         self._entries = np.empty(shape, self._type)  # the system provides memory as rows are built
-        self._line = np.zeros(
-            posterior.n_targets, np.intp
-        )  # row of each target, in the order they were built
+        # Row of each target, in the order they were built.
+        self._line = np.zeros(posterior.n_targets, np.intp)
         self._n_built = 0
-        self._applied = np.full(
-            posterior.n_targets, UNBUILT
-        )  # number of steps that each row includes
+        # Number of steps that each row includes.
+        self._applied = np.full(posterior.n_targets, UNBUILT)
         self._row_ids: list[int] = []  # of the steps that some row may include
         self._pending: dict[int, Array] = {}  # u of those that were pending, to undo them
-        self._roundings = (
-            0  # how often an entry may have been rounded to the precision of the matrix
-        )
+        # How often an entry may have been rounded to the precision of the matrix.
+        self._roundings = 0
 
     def has_room(self, rows: Index) -> bool:
         """Return whether these rows fit beside those that were used before."""
@@ -79,9 +74,8 @@ class Matrix:
         out = np.zeros(self._entries.shape[1])
         u = self._row(steps - 1) if steps else np.zeros(len(out), self._type)
         step = np.where(self._applied[rows] < steps, u[rows], self._type(0))
-        with np.errstate(
-            over="ignore", under="ignore"
-        ):  # d may become infinite, and then e must not be zero
+        # d may become infinite, and then e must not be zero
+        with np.errstate(over="ignore", under="ignore"):
             e = np.maximum(excess, TINY).astype(self._type, copy=False)
             d = predictive.astype(self._type, copy=False)
             w = self._typed_weights(len(rows), row_weights)
@@ -225,9 +219,8 @@ class Matrix:
             undone = np.stack([self._pending[row_id] for row_id in dropped[: applied - kept]])
             self._entries[self._line[rows]] += undone[:, rows].T @ undone
             self._applied[rows] = kept
-        self._roundings += (
-            4  # one for the store, the others because steps with a rounded u are not undone exactly
-        )
+        # One for the store, the others because steps with a rounded u are not undone exactly.
+        self._roundings += 4
 
 
 def common_prefix_length(some: list[int], others: list[int]) -> int:

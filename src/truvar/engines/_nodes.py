@@ -42,12 +42,8 @@ from truvar.models.posterior import Posterior
 
 MAX_NODES = 5000  # of all axes together: a matrix of 200 MB
 FEW_NODES = 2500  # nodes that a smaller error may take
-WANTED_ERRORS = (
-    1e-11,
-    1e-10,
-    1e-9,
-    2e-8,
-)  # of the squared kernel, along each axis; the last if the nodes are many
+# of the squared kernel, along each axis; the last if the nodes are many
+WANTED_ERRORS = (1e-11, 1e-10, 1e-9, 2e-8)
 CHUNK = 1 << 16  # points interpolated at a time
 ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hundreds of roundings
 

@@ -35,19 +35,16 @@ FFT_ROUNDING = 16 * UNIT  # error of an FFT per binary digit of its length, for 
 EVEN = 1e-12  # share of its extent by which the values of an evenly spaced axis may be off
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE = 356 / 256  # largest sum of the magnitudes of their weights
-REMAINDER = (
-    15 / 8
-) ** 2 / 720  # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
-MAX_INTERPOLATION_ERROR = (
-    1e-4  # share of the prior variance: with a larger error interpolation is not used
-)
+# interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
+REMAINDER = (15 / 8) ** 2 / 720
+# share of the prior variance: with a larger error interpolation is not used
+MAX_INTERPOLATION_ERROR = 1e-4
 MIN_INTERPOLATION_ERROR = 1e-11  # share of the prior variance: a smaller error is not useful
 PIVOTS = 32  # pivots of a low-rank factor found at a time
 FACTOR_BYTES = 2 << 30  # largest size of a low-rank factor
 FACTOR_RANK = 1024  # largest rank of a low-rank factor
-MIN_REMAINDER = (
-    1e-13  # share of the prior variance at which a low-rank factor is as accurate as it can be
-)
+# share of the prior variance at which a low-rank factor is as accurate as it can be
+MIN_REMAINDER = 1e-13
 
 
 class PriorProduct(Protocol):
@@ -124,9 +121,8 @@ class Convolution:
         for axis, (n, size) in enumerate(zip(table.shape, self._padded, strict=True)):
             offset = np.minimum(np.arange(size), size - np.arange(size))
             wrapped = np.take(wrapped, np.minimum(offset, n - 1), axis=axis)
-        self._spectrum = scipy.fft.rfftn(
-            wrapped
-        ).real  # k is even, so that the imaginary part is rounding
+        # k is even, so that the imaginary part is rounding
+        self._spectrum = scipy.fft.rfftn(wrapped).real
         size = prod(self._padded)
         digits = log2(max(size, 2))
         magnitude = 2 * float(np.abs(self._spectrum).max()) + sqrt(size) * float(
@@ -251,9 +247,8 @@ class InterpolatedProduct:
         self._spacing = spacing
         self._dims = points.shape[1]
         position = (points - points.min(axis=0)) / spacing
-        self._order = np.lexsort(
-            np.floor(position).T[::-1]
-        )  # neighbours in memory are neighbours on the grid
+        # Neighbours in memory are neighbours on the grid.
+        self._order = np.lexsort(np.floor(position).T[::-1])
         position = position[self._order]
         corner = np.floor(position).astype(np.intp)
         missing = 3 - self._dims

@@ -23,9 +23,8 @@ def gamma(terms: float) -> float:
     return terms * UNIT / (1 - terms * UNIT)
 
 
-SUM_ROUNDING = gamma(
-    1 << 15
-)  # relative error of a sum by tiles of 2048 terms, up to sixty million terms
+# relative error of a sum by tiles of 2048 terms, up to sixty million terms
+SUM_ROUNDING = gamma(1 << 15)
 
 
 def block_error(terms: int) -> float:

@@ -46,13 +46,11 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.models.kernels import Coregionalized, stationary_form
 from truvar.models.posterior import Posterior
 
-EXACT_UP_TO = (
-    131_072  # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
-)
+# sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
+EXACT_UP_TO = 131_072
 TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
-DIRECT_SHARE = (
-    1.0  # norms that take more than this share of scoring every candidate in full are not computed
-)
+# norms that take more than this share of scoring every candidate in full are not computed
+DIRECT_SHARE = 1.0
 # operations that norms with the weights of one choice may take in a search within a tolerance
 MAX_RENEWAL_COST = 3e10
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
@@ -114,9 +112,8 @@ class Lazy:
         self.roots = np.empty((0, 0))
         self.last_sums = np.empty((0, 0))
         self.work = 0.0
-        self._valid_for: tuple[Array, Array, Array] | None = (
-            None  # e, w and d for which the roots are bounds
-        )
+        # e, w and d for which the roots are bounds
+        self._valid_for: tuple[Array, Array, Array] | None = None
         self._row_ids: list[int] = []  # of the steps that the roots include
         self._pending: dict[int, Array] = {}  # u of those that were pending
         # Norms over the targets that were active first, and over fewer, where that has paid.
@@ -165,9 +162,8 @@ class Lazy:
                 sums = self._sums_by_matrix(matrix, rows, e, w, predictive)
             else:
                 sums = self._search(rows, e, w, predictive, weight, row_weights is not None)
-            if (
-                self.tolerance == 0
-            ):  # otherwise the choice depends on the candidates examined before anyhow
+            # Otherwise the choice depends on the candidates examined before anyhow.
+            if self.tolerance == 0:
                 rescore_near_best(
                     sums,
                     weight,
@@ -381,9 +377,8 @@ class Lazy:
         upper = predictive * (float(w @ e) * (1 + SUM_ROUNDING))
         if norms is not None:
             np.minimum(upper, norm_bound(norms, excess_outside(norms, e, w), predictive), out=upper)
-            if (
-                self.posterior.n_rows == 0
-            ):  # C is K itself, and min(k^2, e d) can be summed like k^2
+            # C is K itself, and min(k^2, e d) can be summed like k^2
+            if self.posterior.n_rows == 0:
                 for k in range(predictive.shape[1]):
                     cap = float(e.max() * predictive[:, k].max())
                     np.minimum(

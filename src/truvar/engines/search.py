@@ -27,15 +27,13 @@ MIN_BUDGET = 5e3  # the same in operations per site, at least
 LAST_RESORT = 1.2  # budgets after which the best candidate examined is taken, whatever the gap
 MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
 FIRST_BATCH = 16  # candidates scored in full at a time, at first
-MAX_BATCH = (
-    64  # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
-)
+# candidates scored in full at a time, at most, unless that takes less than ROUND_COST
+MAX_BATCH = 64
 MAX_EXAMINED = 4096  # leading candidates whose cells are examined at a time, at most
 NEAR_COUNTS = (512, 4096, 32768)  # rows near a candidate that it is examined on, stage by stage
 SCORED = len(NEAR_COUNTS) + 1  # stage of candidates that are scored in full
-RENEWAL_SHARE = (
-    0.8  # share of the targets of the norms below which new norms over the active ones may pay
-)
+# share of the targets of the norms below which new norms over the active ones may pay
+RENEWAL_SHARE = 0.8
 RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
 SAMPLE = 2048  # candidates, and rows, of a guess by sampling
 # Costs in floating-point operations of a matrix product that take as long.
@@ -108,9 +106,8 @@ class Search:
         self.sums = engine.roots**2 * (1 + gamma(4))
         self.scores = (self.sums * weight).max(axis=1)
         self.stage = np.zeros(len(weight), np.int8)
-        self.row_cost = (
-            2 * self.posterior.n_rows + KERNEL_COST
-        )  # operations for one row of a candidate
+        # Operations for one row of a candidate.
+        self.row_cost = 2 * self.posterior.n_rows + KERNEL_COST
         self.near_counts: list[int] = []
         if norms is not None:
             self.near_counts = [
@@ -132,9 +129,8 @@ class Search:
         first = _highest(guesses, FIRST_BATCH // 2)
         self._score(first[guesses[first] > 0])
         remaining = self._remaining()
-        if (
-            engine.optimality_gap > engine.tolerance > 0 and not self.decided
-        ):  # the bounds are loose: find good candidates by sampling
+        # The bounds are loose: find good candidates by sampling.
+        if engine.optimality_gap > engine.tolerance > 0 and not self.decided:
             self._score(self._sample_promising(remaining))
         while True:
             engine.work += SIFT_COST * len(remaining)
@@ -166,9 +162,8 @@ class Search:
                     remaining = self._remaining()
         engine.optimality_gap = gap if len(remaining) else 0.0
         engine.rescored = self.rescored
-        if len(
-            remaining
-        ):  # candidates that are at most tied, or better within the tolerance, must not be chosen
+        # Candidates that are at most tied, or better within the tolerance, must not be chosen.
+        if len(remaining):
             weight = self.weight[remaining]
             below = np.divide(
                 self.best * (1 - NEAR_TIE), weight, where=weight > 0, out=self.sums[remaining]
@@ -250,9 +245,8 @@ class Search:
         these = remaining[leading[cell_of[remaining % n]] & (self.stage[remaining] == stage)]
         these = these[np.argsort(cell_of[these % n], kind="stable")]
         count = self.near_counts[stage]
-        fetch_cost = (
-            CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
-        )  # per row of a cell
+        # Per row of a cell.
+        fetch_cost = CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
         most = int(fetch_cost / self.row_cost) + 1
         groups = []
         work = 0.0

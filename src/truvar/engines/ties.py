@@ -16,9 +16,8 @@ from truvar._typing import Array, Index
 
 # relative: scores this close to the best are tied with it, and the first of them is chosen
 TIE_TOLERANCE = 1e-9
-NEAR_TIE = (
-    2 * TIE_TOLERANCE
-)  # relative: a score below the best by more than this cannot be tied with it
+# relative: a score below the best by more than this cannot be tied with it
+NEAR_TIE = 2 * TIE_TOLERANCE
 MAX_RESCORED = 64  # candidates scored again, at most
 
 

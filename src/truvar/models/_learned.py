@@ -46,15 +46,13 @@ EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
 FLAT = 1e-6  # units of the values: observations that differ less count as all alike
 LEAST_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
 SLOPE_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
-SLOPE_GAIN = (
-    2.0  # log posterior density by which slopes must be better than none, and 1 more for each
-)
+# log posterior density by which slopes must be better than none, and 1 more for each
+SLOPE_GAIN = 2.0
 ABSURD = 1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
 # share of the variance of the others that they explain of each other, unless the field is flat
 PREDICTABLE = 0.3
-PREDICTABLE_ENOUGH = (
-    0.6  # the same, for a value in the direction that the study looks in: a peak must not be missed
-)
+# the same, for a value in the direction that the study looks in: a peak must not be missed
+PREDICTABLE_ENOUGH = 0.6
 # ratio of the spread of the middle half to the standard deviation, if a few values dominate the
 # latter
 STRETCHED = 0.5

@@ -69,12 +69,10 @@ TARGET_CORRELATION = 0.5  # mean of artanh of the correlation with the target: a
 # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 CORRELATION_SD = 1.0
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
-OPPOSITE = (
-    -0.75
-)  # artanh of the correlation from which a second search starts: the sign has two basins
-SMALLEST_SHARE = (
-    1e-24  # of the squared unit of a task: the smallest variance that a search starts from
-)
+# artanh of the correlation from which a second search starts: the sign has two basins
+OPPOSITE = -0.75
+# of the squared unit of a task: the smallest variance that a search starts from
+SMALLEST_SHARE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -353,9 +351,8 @@ class TaskLikelihood:
                 slope = np.zeros(count)  # of row i of the factor
                 slope[k] = (1.0 - p * p) * float(np.prod(_roots(partials, i, k)))
                 slope[k + 1 : i + 1] = -p * lower[i, k + 1 : i + 1]
-                gradient[position] = float(
-                    weights[i] @ (lower @ slope)
-                )  # twice half of it: C is symmetric
+                # Twice half of it: C is symmetric.
+                gradient[position] = float(weights[i] @ (lower @ slope))
                 position += 1
         return gradient
 

@@ -101,14 +101,12 @@ class NoiseLikelihood:
         self._prior_variance = prior_variance
         self._estimate_mean = estimate_mean
         unknown = np.isnan(known)
-        columns = np.column_stack(
-            [residuals, np.ones(len(residuals))]
-        )  # r and 1, which the constant multiplies
+        # r and 1, which the constant multiplies
+        columns = np.column_stack([residuals, np.ones(len(residuals))])
         rest = columns[unknown]
         within = covariance[np.ix_(unknown, unknown)]
-        self._products = np.zeros(
-            (2, 2)
-        )  # r^T Q r, r^T Q 1, 1^T Q 1 of the values whose noise is known
+        # r^T Q r, r^T Q 1, 1^T Q 1 of the values whose noise is known
+        self._products = np.zeros((2, 2))
         if not unknown.all():
             across = covariance[np.ix_(~unknown, unknown)]
             given = covariance[np.ix_(~unknown, ~unknown)] + np.diag(

@@ -51,15 +51,13 @@ ENCLOSED = 1e-3
 SHARPER = 2.0  # factor by which a length-scale may be shorter at a peak, at least
 # prior standard deviations of the log length-scale below its mean that a peak may be narrow
 SHORTEST = 2.0
-SUSPICIOUS = (
-    4.0  # leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
-)
+# leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
+SUSPICIOUS = 4.0
 MASKED = 0.5  # the same in units of sqrt(t)
 # observations up to which an error may distort the hyperparameters, so that others are tried too
 FEW = 60
-HIDDEN = (
-    0.25  # share of the variance that even a smooth function keeps at a point: it is isolated then
-)
+# share of the variance that even a smooth function keeps at a point: it is isolated then
+HIDDEN = 0.25
 
 
 @dataclass(frozen=True)

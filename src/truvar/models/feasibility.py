@@ -36,13 +36,11 @@ from truvar.models.kernels import Stationary
 PRIOR_SUCCESS = 0.95  # probability of a success before anything is known
 CONSTANT_VARIANCE = 1.0  # of the latent function's level, which all places share
 LENGTHSCALES = (0.08, 0.2, 0.5)  # in extents of the domain
-CHANCE_DEVIATION = (
-    0.3  # standard deviation of the latent function from place to place if failures are by chance
-)
+# standard deviation of the latent function from place to place if failures are by chance
+CHANCE_DEVIATION = 0.3
 REGION_DEVIATION = 2.5  # the same if there are regions that fail
-MOSTLY_FAILING_SUCCESS = (
-    0.4  # probability of a success before anything is known, if the regions that succeed are few
-)
+# probability of a success before anything is known, if the regions that succeed are few
+MOSTLY_FAILING_SUCCESS = 0.4
 MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
@@ -216,9 +214,8 @@ def _probit(latent: Array, labels: Array) -> tuple[Array, Array, Array]:
 
     signed = labels * latent
     likelihood = log_ndtr(signed)
-    ratio = np.exp(-0.5 * signed**2 - likelihood) / np.sqrt(
-        2 * np.pi
-    )  # density over distribution function
+    # Density over distribution function.
+    ratio = np.exp(-0.5 * signed**2 - likelihood) / np.sqrt(2 * np.pi)
     return likelihood, labels * ratio, np.maximum(ratio * (ratio + signed), 0.0)
 
 

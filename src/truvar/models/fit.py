@@ -30,26 +30,19 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-JITTER = (
-    1e-10  # share of the variance of the values: the smallest noise that a kernel is learned with
-)
-LENGTH_PRIOR = (
-    np.log(0.3),
-    1.0,
-)  # mean and standard deviation of the log length-scale, in extents of the domain
+# share of the variance of the values: the smallest noise that a kernel is learned with
+JITTER = 1e-10
+# mean and standard deviation of the log length-scale, in extents of the domain
+LENGTH_PRIOR = (np.log(0.3), 1.0)
 SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
-NOISE_PRIOR = (
-    np.log(1e-3),
-    2.0,
-)  # of the log noise variance, relative to the variance of the values
+# of the log noise variance, relative to the variance of the values
+NOISE_PRIOR = (np.log(1e-3), 2.0)
 LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
 SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
 NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
 DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
-SIGNAL_RANGE = (
-    1e-6,
-    1e12,
-)  # of a fitted variance, relative to that of the values: below is noise, above is rounding
+# of a fitted variance, relative to that of the values: below is noise, above is rounding
+SIGNAL_RANGE = (1e-6, 1e12)
 
 
 @dataclass(frozen=True)
@@ -122,9 +115,8 @@ def fit(
     rng = np.random.default_rng(seed)
     starts = [problem.typical] + [problem.draw(rng) for _ in range(family.restarts - 1)]
     best: Any = None
-    with (
-        blas_in_one_thread()
-    ):  # many small factorisations take five times as long if threads wait for each other
+    # Many small factorisations take five times as long if threads wait for each other.
+    with blas_in_one_thread():
         for start in starts:
             found = minimize(
                 problem.loss, start, jac=True, method="L-BFGS-B", bounds=problem.bounds
@@ -180,9 +172,8 @@ class _Likelihood:
         """Return the penalised negative log likelihood and its gradient."""
         kernel = self._kernel(theta)
         covariance, slopes = kernel(self.points, eval_gradient=True)  # (q, q), (q, q, 1 + columns)
-        if (
-            len(self._columns) > self._dimension
-        ):  # the indicators of a parameter share its length-scale
+        # The indicators of a parameter share its length-scale.
+        if len(self._columns) > self._dimension:
             of = np.append(0, 1 + self._columns)
             slopes = np.stack(
                 [slopes[:, :, of == k].sum(axis=2) for k in range(1 + self._dimension)], axis=2

@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 Covariance = Callable[[Array, Array], Array]
-SMOOTHNESS = {
-    "matern12": 0.5,
-    "matern32": 1.5,
-    "matern52": 2.5,
-    "rbf": np.inf,
-}  # nu of each named kernel
+# nu of each named kernel
+SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
 SMALLEST_VARIANCE = 1e-200  # of a prior: products of smaller ones with noise vanish
 LARGEST_VARIANCE = 1e300  # of a prior: larger ones overflow
 SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
@@ -256,9 +252,8 @@ class Stationary:
 
     def __call__(self, points: Array, others: Array) -> Array:
         """Return k(points, others): (p, q)."""
-        if len(others) < len(
-            points
-        ):  # the kernel is symmetric, and the compiled loop is fastest along the longer side
+        # The kernel is symmetric, and the compiled loop is fastest along the longer side.
+        if len(others) < len(points):
             return self(others, points).T
         out = np.empty((len(points), len(others)))
         points = np.ascontiguousarray(points, dtype=float)

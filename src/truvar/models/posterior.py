@@ -104,9 +104,8 @@ class Posterior:
         self._whitened = np.zeros(16)
         self._ones = np.zeros(16)
         self._values = np.zeros(16)
-        self._inverse = InverseFactor(
-            2
-        )  # computed when it is first needed; observed rows of L never change
+        # Computed when it is first needed; observed rows of L never change.
+        self._inverse = InverseFactor(2)
         self._mean_update = np.zeros(m)
         self._ones_update = np.zeros(m)
         self._mean: Array | None = None  # cached until the next observation
@@ -379,9 +378,8 @@ class Posterior:
         across = self.k(self._points[:rows], points)
         informative = np.isfinite(self._cholesky.diagonal()[:rows])
         if informative.all():
-            solved: Array = dtrtrs(self._cholesky[:rows, :rows].T, across, trans=1)[
-                0
-            ]  # transposed, as LAPACK stores by columns
+            # Transposed, as LAPACK stores by columns.
+            solved: Array = dtrtrs(self._cholesky[:rows, :rows].T, across, trans=1)[0]
         else:
             solved = np.zeros_like(across)
             lower = self._cholesky[np.ix_(informative, informative)]

@@ -195,9 +195,8 @@ class Surrogate:
             ):
                 self._refit(others)
             elif self.ensemble is not None:
-                site = (
-                    action.site if action.task == 0 else None
-                )  # its sites are those of the target
+                # Its sites are those of the target.
+                site = action.site if action.task == 0 else None
                 self.ensemble.append(
                     action.point, z, self.modelled_noise(action), not action.noise_given, site
                 )

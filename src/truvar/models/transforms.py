@@ -20,9 +20,8 @@ import numpy as np
 
 from truvar._typing import Array
 
-SMALLEST_UNIT = (
-    1e-50  # of values; smaller ones count as all alike, as the fourth power must not vanish
-)
+# of values; smaller ones count as all alike, as the fourth power must not vanish
+SMALLEST_UNIT = 1e-50
 # of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of
 # 0 and 3 sd
 NODES = 32
@@ -147,9 +146,8 @@ def _root_of(value: Array, power: float) -> Array:
 
 def _slope_of(size: Array, power: float) -> Array:
     """Return d/d power of `_power_of`."""
-    if (
-        abs(power) < 1e-3
-    ):  # the closed form cancels; a series to second order is exact to 1e-9 of it
+    # The closed form cancels; a series to second order is exact to 1e-9 of it.
+    if abs(power) < 1e-3:
         return np.asarray(size**2 / 2 + power * size**3 / 3 + power**2 * size**4 / 8)
     exponential = np.exp(power * size)
     return np.asarray((exponential * (power * size - 1.0) + 1.0) / power**2)
