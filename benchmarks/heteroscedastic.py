@@ -83,8 +83,8 @@ def compare(kind: str, t: int, start: int) -> list[tuple[float, ...]]:
     values = truth[rows] + noise_sd(kind, domain.points[rows, 0]) * rng.standard_normal(t)
     data = FitData(domain.points[rows], values, None, domain.extent, domain.spacing)
     figures = []
-    for least in (learned.LEAST_FOR_SLOPES, NEVER):
-        with patch.object(learned, "LEAST_FOR_SLOPES", least):
+    for least in (learned.MIN_OBSERVATIONS_FOR_SLOPES, NEVER):
+        with patch.object(learned, "MIN_OBSERVATIONS_FOR_SLOPES", least):
             figures.append(evaluate(data, domain, truth))
     return figures
 

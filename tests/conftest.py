@@ -40,10 +40,10 @@ def pytest_collection() -> Iterator[Any]:
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the matrix-free engine search as on a large domain; on a small one it would score
     every candidate."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", float("inf"))
+    monkeypatch.setattr("truvar.engines.lazy.MAX_NORMS_COST_SHARE", float("inf"))
     monkeypatch.setattr("truvar.engines.search.NEAR_COUNTS", (16, 64))
     monkeypatch.setattr("truvar.engines.search.MAX_EXAMINE_SHARE", float("inf"))
-    monkeypatch.setattr("truvar.engines._norms.CELL", 8)
+    monkeypatch.setattr("truvar.engines._norms.CELL_SIZE", 8)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
-from truvar.acquisition.confidence import RESOLUTION, Confidence, Epoch, EpochStart, bounds
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Confidence, Epoch, EpochStart, bounds
 
 LINE = tv.Domain.grid(x=np.linspace(0, 1, 10))
 
@@ -396,7 +396,7 @@ def test_one_precise_value_ends_several_epochs_of_a_study_at_once() -> None:
     assert sqrt(spy.said[-2]) * sigma <= spy.seen[-2].eta
 
 
-@pytest.mark.parametrize("widest", [0.0, RESOLUTION / 2])
+@pytest.mark.parametrize("widest", [0.0, MIN_VARIANCE_SHARE / 2])
 def test_no_epoch_ends_where_no_width_is_left(widest: float) -> None:
     epoch = Epoch(3, 0.01, 4.0, 7)
     assert Confidence(tv.ConstantBeta(4.0)).advance(epoch, widest, starts) == epoch
@@ -404,9 +404,9 @@ def test_no_epoch_ends_where_no_width_is_left(widest: float) -> None:
 
 def test_the_epochs_stop_where_eta_drowns_in_rounding() -> None:
     epoch = Confidence(tv.ConstantBeta(4.0)).advance(
-        Epoch(1, 1.0, 4.0, 1), 1.01 * RESOLUTION, starts
+        Epoch(1, 1.0, 4.0, 1), 1.01 * MIN_VARIANCE_SHARE, starts
     )
-    assert epoch.tau <= 1.01 * RESOLUTION
+    assert epoch.tau <= 1.01 * MIN_VARIANCE_SHARE
     assert epoch.index < 12
 
 

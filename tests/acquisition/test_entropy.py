@@ -420,8 +420,8 @@ def test_reductions_of_ambiguity_agree_with_their_reference():
         square,
         np.full(30, 2.0),
         worth,
-        entropy_policies.NODES,
-        entropy_policies.WEIGHTS,
+        entropy_policies.QUADRATURE_NODES,
+        entropy_policies.QUADRATURE_WEIGHTS,
     )
     ambiguity_reductions_by_quadrature(*given, compiled)
     references.ambiguity_reductions_by_quadrature_reference(*given, reference)

@@ -65,7 +65,7 @@ SETTINGS: dict[str, tuple[tv.Domain, Any, dict[str, Any]]] = {
 def bounds_on_small_domains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the matrix-free engine use its bounds on a small domain, where it would score every
     candidate."""
-    monkeypatch.setattr("truvar.engines.lazy.DIRECT_SHARE", np.inf)
+    monkeypatch.setattr("truvar.engines.lazy.MAX_NORMS_COST_SHARE", np.inf)
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ def test_where_bounds_are_loose_a_sample_finds_candidates_nearly_as_good_as_the_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("truvar.engines.search.MIN_BUDGET", 0.0)
-    monkeypatch.setattr("truvar.engines.search.SAMPLE", 400)
+    monkeypatch.setattr("truvar.engines.search.SAMPLE_SIZE", 400)
 
     def engine(posterior: Posterior, domain: tv.Domain) -> Lazy:
         return Lazy(posterior, domain, tolerance=1e-4, budget=0)

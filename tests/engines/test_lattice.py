@@ -143,7 +143,7 @@ def test_rough_kernels_tables_and_irregular_grids_have_no_lattice():
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.02])
 def test_choices_with_a_lattice_are_within_the_tolerance_of_the_best(monkeypatch, tolerance):
-    monkeypatch.setattr(lazy, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(lazy, "MAX_EXACT_SITES", 0)
     monkeypatch.setattr(lattice, "MAX_NODES", 200)
     monkeypatch.setattr(lazy.Lazy, "_prefers_norms", lambda *_: False)
     used = []

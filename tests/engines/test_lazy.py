@@ -305,7 +305,7 @@ def test_a_matrix_of_few_active_rows_gives_the_best_choice(
     name: str, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     domain, goal, settings = SETTINGS[name]
-    monkeypatch.setattr("truvar.engines.lazy.MANY_SCORED", 0)
+    monkeypatch.setattr("truvar.engines.lazy.MIN_SCORED_FOR_MATRIX", 0)
     monkeypatch.setattr("truvar.engines.lazy.MAX_ENTRIES", len(domain) * len(domain))
     study = tv.Study(domain, goal, mean=0.0, engine=CheckedLazy, policy=policy, **settings)
     run_study(study, 12, batch=3)

@@ -74,7 +74,7 @@ def test_the_classifier_agrees_with_a_naive_transcription(seed):
         probabilities.append(probability)
     weights = np.exp(np.array(evidences) - max(evidences))
     weights /= weights.sum()
-    weights[weights < feasibility.LEAST_WEIGHT] = 0.0
+    weights[weights < feasibility.MIN_EVIDENCE_SHARE] = 0.0
     total = weights @ probabilities / weights.sum()
     assert FeasibilityModel.fit(points, succeeded).probability(x[None, :])[0] == pytest.approx(
         total, abs=1e-7

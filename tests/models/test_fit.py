@@ -175,7 +175,9 @@ def test_the_gradient_of_the_penalised_likelihood_is_that_of_finite_differences(
 def test_without_the_priors_the_likelihood_is_scikit_learns(name: str) -> None:
     problem, theta = likelihood(name, learn_noise=False, learn_mean=False)
     kernel = named_kernel(name, np.exp(theta[1:]), float(np.exp(theta[0])))
-    theirs = GaussianProcessRegressor(kernel, alpha=problem.known + fitting.JITTER, optimizer=None)
+    theirs = GaussianProcessRegressor(
+        kernel, alpha=problem.known + fitting.JITTER_SHARE, optimizer=None
+    )
     theirs.fit(problem.points, problem.z)
     pull = (theta - problem.centre) / problem.width
     assert problem.loss(theta)[0] - 0.5 * pull @ pull == pytest.approx(

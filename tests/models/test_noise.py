@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import truvar as tv
-from truvar.models._noise import BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
+from truvar.models._noise import LOG_NOISE_BOUNDS, NoiseLikelihood, NoiseModel, fit_noise
 from truvar.models.priors import is_refit_step
 
 KERNEL = ConstantKernel(2.5) * Matern([0.3, 0.5], nu=2.5)
@@ -64,7 +64,7 @@ def test_the_mode_is_that_of_brute_force(
     _, y, covariance = drawn(count, noise, seed=count)
     known = mixed(count, share)
     fitted = fit_noise(covariance, y, known, prior_variance=VARIANCE, estimate_mean=estimate_mean)
-    grid = np.arange(*BOUNDS, 0.01)
+    grid = np.arange(*LOG_NOISE_BOUNDS, 0.01)
     densities = [naive_log_posterior(theta, covariance, y, known, estimate_mean) for theta in grid]
     theta = np.log(fitted.variance / VARIANCE)
     assert theta == pytest.approx(grid[int(np.argmax(densities))], abs=0.011)

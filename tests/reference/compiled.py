@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from truvar._numba.ambiguity import DEGREE
-from truvar._numba.entropy import HIGH, LOW, MIN_VARIANCE
+from truvar._numba.entropy import MIN_VARIANCE, TABLE_HIGH, TABLE_LOW
 from truvar._typing import Array, Index, Mask, SingleArray
 
 
@@ -358,7 +358,7 @@ def log_variance_reference(
         lead = (above - z)[:, members]
         width = unseen + (lead.var(axis=1, ddof=1) if several else 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            alpha = np.clip(lead.mean(axis=1) / np.sqrt(width), LOW, HIGH)
+            alpha = np.clip(lead.mean(axis=1) / np.sqrt(width), TABLE_LOW, TABLE_HIGH)
             hazard = np.exp(-0.5 * alpha**2 - log_ndtr(alpha)) / np.sqrt(2 * np.pi)
             cut = np.where(unseen > 0, unseen**2 * hazard * (hazard + alpha) / width, 0.0)
         out += len(members) / len(best) * np.log(np.maximum(left - cut, MIN_VARIANCE))

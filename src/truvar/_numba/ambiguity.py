@@ -28,8 +28,8 @@ from truvar._typing import Array
 
 DEGREE = 10
 # v at which the slope is exact, among them 0 and 1
-NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2
-FIT = np.linalg.inv(NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
+SLOPE_NODES = (1.0 - np.cos(np.linspace(0.0, np.pi, DEGREE))) / 2
+SLOPE_FIT = np.linalg.inv(SLOPE_NODES[:, None] ** np.arange(DEGREE)).T / np.arange(1, DEGREE + 1)
 # relative: stops, and positions in a tour, this close are tied, and the first is taken
 TIE_TOLERANCE = 1e-9
 SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in proportion
@@ -37,7 +37,7 @@ SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in prop
 
 def ambiguity_curves(square: Array, weight: Array) -> Array:
     """Return weight_j G(., square_j) as polynomials in v: the coefficients of v, v^2, ... (rows, DEGREE)."""
-    return np.asarray(_slope(NODES, square) @ FIT * weight[:, None])
+    return np.asarray(_slope(SLOPE_NODES, square) @ SLOPE_FIT * weight[:, None])
 
 
 def linear_curves(total: Array) -> Array:

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 MIN_VARIANCE = 1e-12  # share of the prior variance that counts as none
-LOW = -20.0  # first argument of the table of truncated normals
-HIGH = 8.0  # last argument
+TABLE_LOW = -20.0  # first argument of the table of truncated normals
+TABLE_HIGH = 8.0  # last argument
 STEPS_PER_UNIT = 64.0
 
 
@@ -135,9 +135,9 @@ def log_variance(weights, rest, unseen, mean, scale, normal, best, starts, out):
             means[g] += best[s]
             squares[g] += best[s] * best[s]
         means[g] /= counts[g]
-    table = np.empty(int((HIGH - LOW) * STEPS_PER_UNIT) + 1)
+    table = np.empty(int((TABLE_HIGH - TABLE_LOW) * STEPS_PER_UNIT) + 1)
     for i in range(len(table)):
-        table[i] = _truncation_share(LOW + i / STEPS_PER_UNIT)
+        table[i] = _truncation_share(TABLE_LOW + i / STEPS_PER_UNIT)
     for x in range(len(out)):
         z[:] = 0.0
         _project(weights[x], normal, z)
@@ -170,8 +170,8 @@ def log_variance(weights, rest, unseen, mean, scale, normal, best, starts, out):
                 lead = 0.0
             if unseen[x] > 0:
                 width = unseen[x] + lead
-                alpha = min(max(ahead / np.sqrt(width), LOW), HIGH)
-                position = (alpha - LOW) * STEPS_PER_UNIT
+                alpha = min(max(ahead / np.sqrt(width), TABLE_LOW), TABLE_HIGH)
+                position = (alpha - TABLE_LOW) * STEPS_PER_UNIT
                 i = min(int(position), len(table) - 2)
                 cut = table[i] + (position - i) * (table[i + 1] - table[i])
                 left -= unseen[x] * unseen[x] * cut / width

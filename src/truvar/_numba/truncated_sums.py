@@ -22,14 +22,14 @@ from numba import njit
 # sums in any order, so that the compiler can vectorise them
 REASSOCIATED = {"reassoc", "contract", "nnan", "nsz"}
 # rows summed in the precision of the matrix before the sum is added to one in double precision
-ROWS = 128
+ROWS_PER_SUM = 128
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, stop, out):  # type: ignore[no-untyped-def]
     """Update columns start..stop by C_jx -= step_j u_x and add the truncated sums of the new C to `out`.
 
-    Both use the precision of the matrix; sums over more than `ROWS` rows are completed in double
+    Both use the precision of the matrix; sums over more than `ROWS_PER_SUM` rows are completed in double
     precision.
 
     Args:
@@ -50,8 +50,8 @@ def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, 
     ds = predictive[start:stop]
     sums = out[start:stop]
     partial = np.zeros(width, matrix.dtype)
-    for first in range(0, len(rows), ROWS):
-        last = min(first + ROWS, len(rows))
+    for first in range(0, len(rows), ROWS_PER_SUM):
+        last = min(first + ROWS_PER_SUM, len(rows))
         j = first
         while j + 8 <= last:
             c0 = matrix[rows[j], start:stop]

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpstrf
 
 from truvar._typing import Array, Index
 from truvar.acquisition.base import PolicyContext
-from truvar.acquisition.confidence import RESOLUTION
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.acquisition.mixed_search import climb
 from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
@@ -28,8 +28,12 @@ from truvar.domain.candidates import Candidates
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
 # undecided points of a box that a sum over them has, at least, if it is refined
 REFINED_TARGETS = 128
-SCALES = 4.0 ** -np.arange(6)  # distances of refined points, in distances of the representers
-CATEGORY_CHANGE = 0.2  # probability that a refined point has another category than its centre
+REFINEMENT_SCALES = 4.0 ** -np.arange(
+    6
+)  # distances of refined points, in distances of the representers
+CATEGORY_CHANGE_PROBABILITY = (
+    0.2  # probability that a refined point has another category than its centre
+)
 # refined points that are looked at around each centre, of which the undecided ones count
 PROPOSALS_PER_SCALE = 64
 
@@ -73,7 +77,7 @@ def pivoted_cholesky(context: PolicyContext, sites: Index) -> tuple[Array, Index
     here = Candidates(posterior.sites[sites], column, column + 1.0, sites)
     covariance = posterior.covariance(sites, here)
     smallest = max(
-        RANK_TOLERANCE * float(np.diag(covariance).max()), RESOLUTION * posterior.scale**2
+        RANK_TOLERANCE * float(np.diag(covariance).max()), MIN_VARIANCE_SHARE * posterior.scale**2
     )
     factor, pivots, rank, _ = dpstrf(covariance, tol=smallest, lower=1)
     return np.tril(factor)[:, :rank], np.asarray(pivots - 1, dtype=np.intp)
@@ -247,12 +251,16 @@ def _clouds(context: PolicyContext, centres: Array) -> Array:
     domain = context.domain
     d = len(domain.columns)
     spacing = domain.extent * len(domain) ** (-1 / d)
-    offsets = context.rng.standard_normal((PROPOSALS_PER_SCALE, len(SCALES), len(centres), d))
-    points = (centres + offsets * SCALES[:, None, None] * spacing).reshape(-1, d)
+    offsets = context.rng.standard_normal(
+        (PROPOSALS_PER_SCALE, len(REFINEMENT_SCALES), len(centres), d)
+    )
+    points = (centres + offsets * REFINEMENT_SCALES[:, None, None] * spacing).reshape(-1, d)
     for k in domain.categorical:
-        own = np.tile(centres[:, k], PROPOSALS_PER_SCALE * len(SCALES))
+        own = np.tile(centres[:, k], PROPOSALS_PER_SCALE * len(REFINEMENT_SCALES))
         drawn = domain.parameters[k].from_unit(context.rng.random(len(points)))
-        points[:, k] = np.where(context.rng.random(len(points)) < CATEGORY_CHANGE, drawn, own)
+        points[:, k] = np.where(
+            context.rng.random(len(points)) < CATEGORY_CHANGE_PROBABILITY, drawn, own
+        )
     return domain.snap(points)
 
 

@@ -14,7 +14,7 @@ from truvar._numba import ambiguity
 from truvar._typing import Array, Index
 from truvar.acquisition._representers import sample_rows, systematic_sample
 from truvar.acquisition.base import PolicyContext
-from truvar.acquisition.confidence import RESOLUTION
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.acquisition.truncation import contrast_variance
 from truvar.domain.candidates import Candidates
 
@@ -23,7 +23,7 @@ MAX_STOPS_CONSIDERED = 120  # candidate rows that can be stops of a tour
 # a tour ends when its next stop pays less than this share of what the first one pays
 MIN_RATE_SHARE = 0.5
 # factor by which the first stop of a tour is preferred to the best single measurement
-PREFERENCE = 1 + 1e-6
+FIRST_STOP_PREFERENCE = 1 + 1e-6
 MAX_ROWS = 2500  # rows of a sum that a tour is planned with, at most
 
 
@@ -71,7 +71,7 @@ def tour_rows(context: PolicyContext, sites: Index, weight: Array, leader: int |
         sites = sites[kept]
         variance = variance[kept]
         weight = weight[kept] * multiplicity
-    known = variance <= RESOLUTION * posterior.scale**2
+    known = variance <= MIN_VARIANCE_SHARE * posterior.scale**2
     total = np.where(known, 0.0, weight * variance)
     return TourRows(sites, np.where(known, 1.0, variance), ambiguity.linear_curves(total), leader)
 
@@ -139,4 +139,4 @@ def prefer_first_stop(
         path,
     )
     first = path[0]
-    gains[stops[first], level[first]] = PREFERENCE * rates.max() * first_costs[first]
+    gains[stops[first], level[first]] = FIRST_STOP_PREFERENCE * rates.max() * first_costs[first]

@@ -44,7 +44,7 @@ __all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Straddle", "Variance"]
 
 Exploration = float | Callable[[int, int], float] | None
 
-TIE = 1e-9  # in prior standard deviations: upper bounds that differ by less are equal
+TIE_TOLERANCE_SDS = 1e-9  # in prior standard deviations: upper bounds that differ by less are equal
 
 
 def exploration(explore: Exploration, delta: float, divisor: float, points: int, t: int) -> float:
@@ -224,7 +224,7 @@ def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
     mean, variance = context.posterior.predict(pending)
     best = bounds(*_observed_moments(context), beta)[1].max()
     best_pending = bounds(context.goal.sign * mean, variance, beta)[1].max()
-    return bool(best_pending >= best - TIE * context.posterior.scale)
+    return bool(best_pending >= best - TIE_TOLERANCE_SDS * context.posterior.scale)
 
 
 def _observed_moments(

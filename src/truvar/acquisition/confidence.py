@@ -28,7 +28,7 @@ from truvar.validation import check_finite, check_fraction, check_integer, check
 GoalT = TypeVar("GoalT", bound=Goal)
 
 # share of the prior variance: smaller variances count as zero, and epochs stop there
-RESOLUTION = 1e-12
+MIN_VARIANCE_SHARE = 1e-12
 
 
 def bounds(mean: Array, variance: Array, beta: float) -> tuple[Array, Array]:
@@ -327,7 +327,10 @@ class Confidence:
             widest: Largest sigma^2 in M, as a share of the prior variance.
             start: Returns the present state, given eta.
         """
-        while RESOLUTION < widest <= (1 + self.slack) ** 2 * epoch.tau and epoch.tau > RESOLUTION:
+        while (
+            MIN_VARIANCE_SHARE < widest <= (1 + self.slack) ** 2 * epoch.tau
+            and epoch.tau > MIN_VARIANCE_SHARE
+        ):
             epoch = self._epoch(epoch.index + 1, start(self.r * epoch.eta))
         return epoch
 

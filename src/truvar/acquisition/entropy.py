@@ -33,7 +33,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition._representers import pivoted_cholesky, representer_sites, sample_rows
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
-from truvar.acquisition.confidence import RESOLUTION, Schedule
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
 from truvar.acquisition.utils import expected_improvement, incumbent, moments, thresholds
 from truvar.domain.candidates import Candidates
 from truvar.validation import check_at_least
@@ -44,8 +44,8 @@ TILE = 8192  # candidate rows scored at a time
 INTERVALS = 8  # equally likely intervals of the surprise of a measurement
 # Gauss-Legendre quadrature from 0 to 1.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
-NODES = (_NODES + 1) / 2
-WEIGHTS = _WEIGHTS / 2
+QUADRATURE_NODES = (_NODES + 1) / 2
+QUADRATURE_WEIGHTS = _WEIGHTS / 2
 
 
 @cache
@@ -156,7 +156,9 @@ def _tiles(
             d = variance + tile.noise[:, level]
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.where(
-                    d > RESOLUTION * context.posterior.scale**2, covariance / np.sqrt(d), 0.0
+                    d > MIN_VARIANCE_SHARE * context.posterior.scale**2,
+                    covariance / np.sqrt(d),
+                    0.0,
                 )
             yield slice(start, start + TILE), level, step, d
 
@@ -382,7 +384,7 @@ class MES(BasePolicy):
             gain = (
                 0.5 * g * np.exp(-0.5 * g**2 - log_share) / np.sqrt(2 * np.pi) - log_share
             ).mean(axis=0)
-        uncertain = sd**2 > RESOLUTION * context.posterior.scale**2
+        uncertain = sd**2 > MIN_VARIANCE_SHARE * context.posterior.scale**2
         return self.score_table(
             context, candidates, np.where(uncertain, np.maximum(gain, 0.0), 0.0)
         )
@@ -430,7 +432,7 @@ class SUR(BasePolicy):
         for rows, level, step, _ in _tiles(context, sites, candidates):
             out = np.empty(step.shape[1])
             ambiguity.ambiguity_reductions_by_quadrature(
-                step, square, variance, multiplicity, NODES, WEIGHTS, out
+                step, square, variance, multiplicity, QUADRATURE_NODES, QUADRATURE_WEIGHTS, out
             )
             gains[rows, level] = out
         return gains

@@ -32,7 +32,7 @@ from truvar.domain.parameters import Parameter
 
 MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
 MIN_POINTS = 4  # in the continuous sides, for each combination
-CLIMBS = 4  # combinations from which a local search starts, beside the best start
+MAX_LOCAL_SEARCHES = 4  # combinations from which a local search starts, beside the best start
 # levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
 MAX_LISTED_LEVELS = 48
 MAX_EXCHANGES = 20  # of a local search
@@ -56,7 +56,7 @@ def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
     n_each = len(points) // len(combinations)
     by_combination = scores[len(starts) :].reshape(len(combinations), n_each)
     found = [starts[int(np.argmax(scores[: len(starts)]))]]
-    for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:CLIMBS]:
+    for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:MAX_LOCAL_SEARCHES]:
         if np.isneginf(by_combination[row].max()):
             break  # nothing of this combination is allowed
         point = points[row * n_each + int(np.argmax(by_combination[row]))]

@@ -26,7 +26,7 @@ INITIAL_REACH = 0.01  # share of the box: distance of the first points of the lo
 MIN_REACH = 1e-6  # share of the box: the local search ends at this distance
 SHRINKAGE = 0.2  # factor of the reach when the local search finds nothing better
 MAX_ROUNDS = 40  # of the local search
-ROUNDING = 1e-6  # share of the reach: offsets that differ less are equal
+OFFSET_ROUNDING_SHARE = 1e-6  # share of the reach: offsets that differ less are equal
 MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reach
 
 
@@ -232,7 +232,7 @@ def _peak(offsets: Array, rise: Array) -> Array:
     d = offsets.shape[1]
     i, j = _pairs(d)
     finite = np.where(np.isfinite(rise), rise, 0.0)
-    if (np.abs(offsets - _directions(d)) < ROUNDING).all():
+    if (np.abs(offsets - _directions(d)) < OFFSET_ROUNDING_SHARE).all():
         coefficients = _quadratic_fit(d) @ finite
     else:  # points beyond the border were moved to it
         coefficients = np.asarray(

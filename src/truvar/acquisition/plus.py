@@ -24,7 +24,7 @@ from truvar._typing import Array, Index
 from truvar.acquisition._representers import improvement_in_box, leading_point, sample_rows
 from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop
 from truvar.acquisition.base import BasePolicy, PolicyContext
-from truvar.acquisition.confidence import RESOLUTION, Schedule
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
 from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
 from truvar.acquisition.truncation import covariance_tiles
 from truvar.acquisition.utils import thresholds
@@ -132,7 +132,9 @@ class UndecidedRows:
     def reductions(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the sum of p (1 - p) by each candidate. Shape (c, K)."""
         d = context.posterior.candidate_variance(candidates) + candidates.noise.T  # (K, c)
-        smallest = RESOLUTION * context.posterior.scale**2  # below: nothing is left to learn there
+        smallest = (
+            MIN_VARIANCE_SHARE * context.posterior.scale**2
+        )  # below: nothing is left to learn there
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > smallest)
         reductions = np.zeros_like(d)
         for tile, covariance in covariance_tiles(context.engine, self.sites, candidates):
@@ -151,7 +153,7 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
             distances.append((mean - level) / sd)
     # Of the model that the covariances belong to.
     variance = context.posterior.pending_variance[: len(sd)]
-    uncertain = variance > RESOLUTION * context.posterior.scale**2
+    uncertain = variance > MIN_VARIANCE_SHARE * context.posterior.scale**2
     ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
     weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)
     relevant = np.where(

@@ -42,7 +42,7 @@ POLICY_MODULES: dict[str, str] = {
 
 DEFAULT_POLICY = "auto"  # of a study that is given none
 
-METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
+POLICY_METHODS = ("check_supported", "candidate_rows", "score")  # what every policy must have
 
 POLICY_NAMES: dict[str, str] = {"auto": "WeightedTruVaR"} | {
     class_name.lower(): class_name for class_name in POLICY_MODULES
@@ -107,14 +107,14 @@ def policy_named(policy: Policy | str) -> Policy:
                 f'{name} always divides by the cost, got {policy!r}; leave out "/cost"'
             )
         return found(per_cost=True)
-    missing = [method for method in METHODS if not hasattr(policy, method)]
-    if isinstance(policy, type) or len(missing) == len(METHODS):
+    missing = [method for method in POLICY_METHODS if not hasattr(policy, method)]
+    if isinstance(policy, type) or len(missing) == len(POLICY_METHODS):
         raise InvalidArgumentError(
             f"policy must be an object such as TruVaR() or a name, got {policy!r}"
         )
     if missing:
         raise InvalidArgumentError(
-            f"policy must have the methods {', '.join(METHODS)}, but {policy!r} has no "
+            f"policy must have the methods {', '.join(POLICY_METHODS)}, but {policy!r} has no "
             f"{' and no '.join(missing)}; "
             "add them, or derive its class from BasePolicy"
         )

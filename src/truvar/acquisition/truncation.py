@@ -19,7 +19,7 @@ import numpy as np
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles
 from truvar._typing import Array, Index, Mask
-from truvar.acquisition.confidence import RESOLUTION
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.domain.candidates import Candidates
 from truvar.engines import Engine
 from truvar.engines.ties import near_best
@@ -197,7 +197,9 @@ def contrast_variance(posterior: Posterior, rows: Index, leader: int) -> Array:
 
 def _inverse_where_learnable(posterior: Posterior, d: Array) -> Array:
     """Return 1 / d, and 0 where a measurement is certain up to the noise of the arithmetic."""
-    return np.divide(1.0, d, out=np.zeros_like(d), where=d > RESOLUTION * posterior.scale**2)
+    return np.divide(
+        1.0, d, out=np.zeros_like(d), where=d > MIN_VARIANCE_SHARE * posterior.scale**2
+    )
 
 
 def _divide(value: Array | float, d: Array) -> Array:

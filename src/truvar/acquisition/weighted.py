@@ -35,7 +35,7 @@ from truvar.acquisition._representers import (
 )
 from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop, tour_rows
 from truvar.acquisition.base import BasePolicy, PolicyContext
-from truvar.acquisition.confidence import RESOLUTION, Schedule
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
 from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import thresholds
@@ -45,8 +45,10 @@ from truvar.validation import check_at_least, check_boolean
 __all__ = ["WeightedTruVaR"]
 
 # share of the largest variance of a representer: what is below it is left out of the draws
-DRAWN_VARIANCE = 1e-9
-NEGLIGIBLE = 1e-9  # share of all ambiguity: rows that hold no more than this together are left out
+MIN_DRAWN_VARIANCE_SHARE = 1e-9
+NEGLIGIBLE_AMBIGUITY_SHARE = (
+    1e-9  # share of all ambiguity: rows that hold no more than this together are left out
+)
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,15 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     """
     mean, sd = context.moments
     variance = context.posterior.pending_variance[: len(sd)]
-    uncertain = variance > RESOLUTION * context.posterior.scale**2
+    uncertain = variance > MIN_VARIANCE_SHARE * context.posterior.scale**2
     ambiguity = np.zeros(len(sd))
     for level in thresholds(context):  # the ambiguities of several thresholds add up
         with np.errstate(divide="ignore", invalid="ignore"):
             u = (mean - level) / sd
         ambiguity[uncertain] += scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
-    relevant = np.flatnonzero(ambiguity * len(ambiguity) > NEGLIGIBLE * ambiguity.sum())
+    relevant = np.flatnonzero(
+        ambiguity * len(ambiguity) > NEGLIGIBLE_AMBIGUITY_SHARE * ambiguity.sum()
+    )
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 
 
@@ -173,7 +177,7 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     sites = representer_sites(context, representers)
     root, pivots = pivoted_cholesky(context, sites)
     diagonal = np.diag(root) ** 2
-    rank = int(np.count_nonzero(diagonal > DRAWN_VARIANCE * diagonal.max(initial=0.0)))
+    rank = int(np.count_nonzero(diagonal > MIN_DRAWN_VARIANCE_SHARE * diagonal.max(initial=0.0)))
     base = _normal_draws(int(np.ceil(np.log2(draws))), representers)
     # The draws are shared by all choices of a process; the order and the signs of the dimensions
     # differ, so that an accident of one choice is not repeated in the next one.
@@ -190,7 +194,7 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     winners = np.flatnonzero(share)
     leader = int(np.argmax(share[winners]))
     variance = contrast_variance(context.posterior, sites[winners], leader)
-    told_apart = variance > RESOLUTION * context.posterior.scale**2
+    told_apart = variance > MIN_VARIANCE_SHARE * context.posterior.scale**2
     if context.ensemble is None:
         means = context.goal.sign * context.posterior.mean[sites[winners]]
         lead = means - means[leader]

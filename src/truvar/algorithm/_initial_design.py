@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Index
-from truvar.acquisition.confidence import RESOLUTION
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.domain.action import Action
 from truvar.domain.vehicles import Origin
 from truvar.models.frozen import spread_points
@@ -87,7 +87,7 @@ def space_filling_design(
             return None
     everything = np.vstack([points[rows], *(point[None, :] for point in done)])
     covariance = covariance_function(surrogate.kernel)(everything, everything)
-    noise = surrogate.minimum_noise + RESOLUTION * float(covariance[0, 0])
+    noise = surrogate.minimum_noise + MIN_VARIANCE_SHARE * float(covariance[0, 0])
     chosen: list[int] = []
     for step in range(len(done) + min(n_left, len(rows))):
         variance = np.maximum(covariance.diagonal(), 0.0) + noise

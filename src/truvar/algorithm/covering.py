@@ -13,7 +13,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidModelError
-from truvar.models.posterior import EXACT, Posterior
+from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 
 
 def cover_cost(
@@ -75,7 +75,9 @@ def _greedy_cost(
             return spent
         covariance = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
         d = variance + noise
-        informative = d > EXACT * posterior.scale**2  # elsewhere the value is known exactly
+        informative = (
+            d > EXACT_VARIANCE_SHARE * posterior.scale**2
+        )  # elsewhere the value is known exactly
         reduction = np.divide(covariance**2, d, out=np.zeros_like(d), where=informative)
         x = int(np.argmax(np.minimum(reduction, variance[widest]) / cost))
         spent += float(cost[x])

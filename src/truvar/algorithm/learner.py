@@ -13,7 +13,7 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.acquisition import Policy
-from truvar.acquisition.confidence import RESOLUTION, EpochStart
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, EpochStart
 from truvar.algorithm import loop
 from truvar.algorithm.availability import (
     AmongAllowed,
@@ -323,7 +323,7 @@ class ActiveLearner:
             # study
             return None
         variance = self.posterior.variance[: len(self.domain)][self.state.targets]
-        if variance.max() <= RESOLUTION * self.posterior.scale**2:
+        if variance.max() <= MIN_VARIANCE_SHARE * self.posterior.scale**2:
             return "every undecided point is known exactly"
         return None
 

@@ -19,7 +19,13 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition.base import Policy, PolicyContext
-from truvar.acquisition.confidence import RESOLUTION, Epoch, EpochStart, bounds, intersection
+from truvar.acquisition.confidence import (
+    MIN_VARIANCE_SHARE,
+    Epoch,
+    EpochStart,
+    bounds,
+    intersection,
+)
 from truvar.domain.candidates import Candidates
 from truvar.domain.goals import Goal, Regions
 from truvar.engines.ties import TIE_TOLERANCE
@@ -162,7 +168,7 @@ def choose_ahead(
         The context with that eta, and the choice; None if there is no gain in any later epoch.
     """
     choice = None
-    while choice is None and context.epoch.tau > RESOLUTION:
+    while choice is None and context.epoch.tau > MIN_VARIANCE_SHARE:
         context = replace(
             context, epoch=replace(context.epoch, eta=policy.confidence.r * context.epoch.eta)
         )

@@ -27,17 +27,15 @@ from truvar.engines._matrix import Matrix
 from truvar.engines.ties import NEAR_TIE, rescore_near_best
 from truvar.models.posterior import Posterior
 
-BATCH = 64  # candidates scored exactly at a time, most promising first
+EXACT_BATCH = 64  # candidates scored exactly at a time, most promising first
 # rows for which double precision costs little; their sums are often small against rounding
 FEW_ROWS = 64
 # prior variances up to this factor from 1 have squares within single precision
 VARIANCE_RANGE = 1e8
-SAVING = (
-    1 / 16
-    # what a pass in single precision saves, as a share of forming as many entries in double precision
-)
+# share of the work of forming entries in double precision that a pass in single precision saves
+SINGLE_PASS_SAVING = 1 / 16
 # matrices' worth of entries that may be formed again; the first steps on a grid have many ties
-MAX_LOSS = 3
+MAX_MATRICES_LOST = 3
 SCORED = -np.inf  # replaces the bound of a candidate that has been scored exactly
 SMALLEST_SCORE = np.nextafter(0.0, 1.0)
 SUM_ERROR = 1e-11  # relative rounding error of a sum of n positive terms, n eps, up to n = 40,000
@@ -163,8 +161,8 @@ class Dense:
         own = matrix.sums(rows, excess, np.ascontiguousarray(predictive[:, level]), row_weights)
         total_weight = float(len(rows)) if row_weights is None else float(row_weights.sum())
         sums = _bounds_of_levels(matrix.upper_bounds(own, total_weight), predictive, level)
-        self._loss -= SAVING * len(rows) * len(own)
-        limit = (MAX_LOSS * self.posterior.n_targets * len(own) - self._loss) / len(rows)
+        self._loss -= SINGLE_PASS_SAVING * len(rows) * len(own)
+        limit = (MAX_MATRICES_LOST * self.posterior.n_targets * len(own) - self._loss) / len(rows)
         targets = weighted_targets(self.posterior, rows, excess, row_weights)
 
         def score(x: Index, k: Index) -> Array:
@@ -204,7 +202,7 @@ class Dense:
         Returns:
             How many were scored.
         """
-        count = BATCH if best > 0 else 1
+        count = EXACT_BATCH if best > 0 else 1
         scored = 0
         while scored <= limit and len(first := _highest_bounds(bounds, best, count)):
             x, k = np.divmod(first, bounds.shape[1])
@@ -214,7 +212,7 @@ class Dense:
             if scores.max() > best:
                 best = float(scores.max())
                 self._level = int(k[scores.argmax()])
-            count = BATCH
+            count = EXACT_BATCH
             scored += len(x)
         return scored
 

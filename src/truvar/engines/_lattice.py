@@ -37,7 +37,7 @@ from truvar.domain.domain import Domain
 from truvar.engines._matrix import Matrix
 from truvar.engines._nodes import NodePosterior, gather_on_grid, spread_on_grid
 from truvar.engines._products import (
-    LEBESGUE,
+    LEBESGUE_CONSTANT,
     TAPS,
     Convolution,
     has_grid_product,
@@ -48,24 +48,25 @@ from truvar.engines._rounding import KERNEL_ROUNDING, UNIT, gamma
 from truvar.models.kernels import Stationary
 from truvar.models.posterior import Posterior
 
-SMOOTH = (
-    0,
-    5,
-    # RBF and Matern 5/2: for rougher kernels the error falls too slowly with the distance of the nodes
-)
+# RBF and Matern 5/2: with rougher kernels the error falls too slowly with the node spacing
+SMOOTH_FORMS = (0, 5)
 MAX_NODES = 6000  # a matrix of 288 MB
-BEFORE = TAPS // 2 - 1  # nodes used before the one at or below a point
+NODES_BEFORE = TAPS // 2 - 1  # nodes used before the one at or below a point
 CHUNK = 512  # nodes whose covariances are formed at a time
 MAX_ENTRIES = 1 << 26  # covariances that one refinement may form
 MAX_HEAVY = 2048  # targets with high weights that are summed directly
-PEAKED = 0.01  # share of the sum of squared weights that their peaks must have for that
+MIN_PEAK_SHARE = 0.01  # share of the sum of squared weights that their peaks must have for that
 ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hundreds of roundings
 
 
 def lattice_bounds(posterior: Posterior, domain: Domain) -> LatticeBounds | None:
     """Return bounds by nodes on a lattice; None where the domain is no regular grid or the kernel is not stationary."""
     form = within_task_form(posterior)
-    if form is None or form.smoothness not in SMOOTH or len(posterior.sites) != posterior.n_targets:
+    if (
+        form is None
+        or form.smoothness not in SMOOTH_FORMS
+        or len(posterior.sites) != posterior.n_targets
+    ):
         return None
     if domain.axes is None or not has_grid_product(posterior, domain):
         return None
@@ -95,7 +96,7 @@ class Lattice:
         self.weights: list[Array] = []
         for axis, step in zip(axes, steps, strict=True):
             index = np.arange(len(axis))
-            # Of the nodes, of which BEFORE lie below the first coordinate.
+            # Of the nodes, of which NODES_BEFORE lie below the first coordinate.
             self.corner.append(index // step)
             inside = (index % step) / step
             self.weights.append(np.ones((len(axis), 1)) if step == 1 else lagrange_weights(inside))
@@ -111,7 +112,7 @@ class Lattice:
 
     def positions(self) -> list[Index]:
         """Return where the nodes lie along every axis, in steps of the grid from its first point; some are negative."""
-        before = [BEFORE if taps > 1 else 0 for taps in self.taps]
+        before = [NODES_BEFORE if taps > 1 else 0 for taps in self.taps]
         return [
             step * (np.arange(n) - b)
             for n, step, b in zip(self.shape, self.steps, before, strict=True)
@@ -177,7 +178,7 @@ class Lattice:
         Returns:
             Errors, one for every offset between nodes along every axis: shape `steps`.
         """
-        offsets = [np.arange(taps) - (BEFORE if taps > 1 else 0) for taps in self.taps]
+        offsets = [np.arange(taps) - (NODES_BEFORE if taps > 1 else 0) for taps in self.taps]
         nodes = (
             np.stack([m.ravel() for m in np.meshgrid(*offsets, indexing="ij")], axis=1)
             * self.steps
@@ -196,7 +197,7 @@ class Lattice:
         among = unit(nodes, nodes) ** 2
         across = unit(inside * self.spacing, nodes) ** 2
         squared = 1 - 2 * (omega * across).sum(axis=1) + ((omega @ among) * omega).sum(axis=1)
-        magnitude = (1 + LEBESGUE ** len(self.steps)) ** 2
+        magnitude = (1 + LEBESGUE_CONSTANT ** len(self.steps)) ** 2
         return np.asarray(np.sqrt(np.maximum(squared, 0.0) + magnitude * slack)).reshape(self.steps)
 
 
@@ -374,7 +375,7 @@ class LatticeBounds:
         entry = 4 * (self._nodes.n_rows + 16) * UNIT * self._form.variance
         size = float(magnitude @ variance) * float(variance.max())
         off = gamma(len(sums) + 64) * size + float(magnitude @ (2 * sd * sd.max() + entry)) * entry
-        lebesgue = LEBESGUE ** len(self._shape)
+        lebesgue = LEBESGUE_CONSTANT ** len(self._shape)
         self._noise = lebesgue * (off + ROUNDING * lebesgue * size)
         quadratic = max(float(self._weights @ sums), 0.0) + float(magnitude.sum()) * off
         self._norm = self._form.variance * sqrt(quadratic) * (1 + 1e-9)
@@ -394,7 +395,7 @@ def _without_peaks(w: Array) -> tuple[Index, Array]:
     if len(w) > MAX_HEAVY:
         heavy = np.argpartition(w, len(w) - MAX_HEAVY)[len(w) - MAX_HEAVY :]
         top = float(w[heavy].min())
-        if float(((w[heavy] - top) ** 2).sum()) > PEAKED * float(w @ w):
+        if float(((w[heavy] - top) ** 2).sum()) > MIN_PEAK_SHARE * float(w @ w):
             smooth = w.copy()
             smooth[heavy] = top
             return heavy, smooth

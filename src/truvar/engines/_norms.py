@@ -25,7 +25,7 @@ from truvar.engines._products import PriorProduct
 from truvar.engines._rounding import SUM_ROUNDING, block_error, gamma
 from truvar.models.posterior import Posterior
 
-CELL = 128  # targets per cell
+CELL_SIZE = 128  # targets per cell
 LENGTH_ERROR = 1e-6  # relative: by how much rounding may make |v_x|^2 exceed k(x, x)
 
 
@@ -174,7 +174,7 @@ class Cells:
             sizes: How many of the wanted targets each cell has.
         """
         distance = ((self._centres - self._centres[cell]) ** 2).sum(axis=1)
-        few = min(4 * count // CELL + 1, len(distance) - 1)
+        few = min(4 * count // CELL_SIZE + 1, len(distance) - 1)
         order = np.argpartition(distance, few)[: few + 1]
         order = order[np.argsort(distance[order])]
         enough = int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1
@@ -188,7 +188,7 @@ class Cells:
 
 def _split(points: Array, members: Index, axes: Index) -> list[Index]:
     """Return the members in slices of equal number along the first axis, each split along the next ones."""
-    parts = round((len(members) / CELL) ** (1 / len(axes))) if len(axes) else 1
+    parts = round((len(members) / CELL_SIZE) ** (1 / len(axes))) if len(axes) else 1
     if parts <= 1 and len(axes) <= 1:
         return [members]
     order = members[np.argsort(points[members, axes[0]], kind="stable")]

@@ -32,15 +32,17 @@ from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 
 FFT_ROUNDING = 16 * UNIT  # error of an FFT per binary digit of its length, for factors 2, 3 and 5
-EVEN = 1e-12  # share of its extent by which the values of an evenly spaced axis may be off
+EVEN_SPACING_TOLERANCE = (
+    1e-12  # share of its extent by which the values of an evenly spaced axis may be off
+)
 TAPS = 6  # nodes per axis that a point is interpolated from
-LEBESGUE = 356 / 256  # largest sum of the magnitudes of their weights
+LEBESGUE_CONSTANT = 356 / 256  # largest sum of the magnitudes of their weights
 # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
-REMAINDER = (15 / 8) ** 2 / 720
+REMAINDER_FACTOR = (15 / 8) ** 2 / 720
 # share of the prior variance: with a larger error interpolation is not used
 MAX_INTERPOLATION_ERROR = 1e-4
 MIN_INTERPOLATION_ERROR = 1e-11  # share of the prior variance: a smaller error is not useful
-PIVOTS = 32  # pivots of a low-rank factor found at a time
+PIVOT_BATCH = 32  # pivots of a low-rank factor found at a time
 FACTOR_BYTES = 2 << 30  # largest size of a low-rank factor
 FACTOR_RANK = 1024  # largest rank of a low-rank factor
 # share of the prior variance at which a low-rank factor is as accurate as it can be
@@ -212,7 +214,7 @@ def _evenly_spaced(axes: Sequence[Array]) -> bool:
     """Return whether the grid is regular, and not so thin that padding every axis makes it unwieldy."""
     for axis in axes:
         line = np.linspace(axis[0], axis[-1], len(axis))
-        if np.abs(axis - line).max() > EVEN * np.abs(axis[-1] - axis[0]):
+        if np.abs(axis - line).max() > EVEN_SPACING_TOLERANCE * np.abs(axis[-1] - axis[0]):
             return False
     return prod(2 * len(axis) - 1 for axis in axes) <= 16 * prod(len(axis) for axis in axes)
 
@@ -266,7 +268,7 @@ class InterpolatedProduct:
         crowd = np.bincount(np.ravel_multi_index(tuple(self._corner.T), self._shape)).max()
         n_taps = TAPS**self._dims
         extent = float(np.ptp(points, axis=0).sum())
-        rounding = LEBESGUE ** (2 * self._dims) * gamma(crowd * n_taps + n_taps + 64)
+        rounding = LEBESGUE_CONSTANT ** (2 * self._dims) * gamma(crowd * n_taps + n_taps + 64)
         self._kernel_error = rounding + KERNEL_ROUNDING + 16 * UNIT * extent
         self.cost = self._convolution.cost + 60.0 * len(points) * n_taps
 
@@ -276,7 +278,7 @@ class InterpolatedProduct:
         relative = (
             interpolation_error(self._smoothness, self._spacing, self._dims) + self._kernel_error
         )
-        error = self._convolution.rounding * norm * LEBESGUE**self._dims
+        error = self._convolution.rounding * norm * LEBESGUE_CONSTANT**self._dims
         error += self._variance * relative * float(np.abs(weights).sum())
         return _for_tasks(self._between, value), error * float(np.abs(self._between).max())
 
@@ -292,7 +294,7 @@ class InterpolatedProduct:
             2 * interpolation_error(self._smoothness, self._spacing, self._dims, 32.0)
             + 2 * self._kernel_error
         )
-        value += convolution.rounding * norm * LEBESGUE**self._dims
+        value += convolution.rounding * norm * LEBESGUE_CONSTANT**self._dims
         value += self._variance**2 * relative * float(weights.sum()) * (1 + SUM_ROUNDING)
         return _for_tasks(self._between**2, value)
 
@@ -324,8 +326,8 @@ def interpolation_error(smoothness: int, spacing: float, dims: int, factor: floa
         dims: Number of axes.
         factor: Factor of the remainder.
     """
-    remainder = factor * REMAINDER * spacing**TAPS
-    most = 1 + LEBESGUE
+    remainder = factor * REMAINDER_FACTOR * spacing**TAPS
+    most = 1 + LEBESGUE_CONSTANT
     if smoothness == 0:
         mean = 15 * remainder  # the sixth moment of the normal density
     else:
@@ -336,7 +338,11 @@ def interpolation_error(smoothness: int, spacing: float, dims: int, factor: floa
         tail *= degrees ** ((degrees + 1) / 2)  # the density at w is below tail / w^(degrees + 1)
         edge = (most / remainder) ** (1 / TAPS)
         mean = 2 * tail * most * edge**-degrees * (1 / (TAPS - degrees) + 1 / degrees)
-    return float(min(mean, most) * sum(LEBESGUE**k for k in range(dims)) * (1 + LEBESGUE**dims))
+    return float(
+        min(mean, most)
+        * sum(LEBESGUE_CONSTANT**k for k in range(dims))
+        * (1 + LEBESGUE_CONSTANT**dims)
+    )
 
 
 def _node_spacing(smoothness: int, extents: Array, count: int) -> float | None:
@@ -382,7 +388,9 @@ class LowRankProduct:
     def __init__(self, posterior: Posterior) -> None:
         self._n_targets = posterior.n_targets
         diagonal = np.asarray(posterior.kernel.diag(posterior.sites), dtype=float)
-        max_rank = min(len(diagonal), FACTOR_RANK, max(PIVOTS, FACTOR_BYTES // (8 * len(diagonal))))
+        max_rank = min(
+            len(diagonal), FACTOR_RANK, max(PIVOT_BATCH, FACTOR_BYTES // (8 * len(diagonal)))
+        )
         self._factor, pivots, rest = _pivoted_factor(posterior, diagonal, max_rank)
         rank = len(pivots)
         max_variance = float(diagonal.max())
@@ -447,10 +455,10 @@ def _pivoted_factor(
     max_variance = float(diagonal.max())
     while len(pivots) < max_rank and rest.max() > MIN_REMAINDER * max_variance:
         rank = len(pivots)
-        count = min(4 * PIVOTS, len(rest))
+        count = min(4 * PIVOT_BATCH, len(rest))
         pool = np.argpartition(-rest, count - 1)[:count]
         across = k(sites[pool], sites[pool]) - factor[:rank, pool].T @ factor[:rank, pool]
-        new = pool[_independent(across, min(PIVOTS, max_rank - rank), 0.1 * float(rest.max()))]
+        new = pool[_independent(across, min(PIVOT_BATCH, max_rank - rank), 0.1 * float(rest.max()))]
         block = k(sites[new], sites) - factor[:rank, new].T @ factor[:rank]
         try:
             lower = cholesky(block[:, new], lower=True)

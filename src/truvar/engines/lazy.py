@@ -47,20 +47,22 @@ from truvar.models.kernels import Coregionalized, stationary_form
 from truvar.models.posterior import Posterior
 
 # sites; beyond, TOLERANCE is accepted where exactness would take more than the budget
-EXACT_UP_TO = 131_072
+MAX_EXACT_SITES = 131_072
 TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
 # norms that take more than this share of scoring every candidate in full are not computed
-DIRECT_SHARE = 1.0
+MAX_NORMS_COST_SHARE = 1.0
 # operations that norms with the weights of one choice may take in a search within a tolerance
 MAX_RENEWAL_COST = 3e10
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
-TYPICALLY_LEFT = 32  # how many they leave mostly
-CLOSE = 0.8  # share of the tolerance by which upper bounds may exceed the best estimate
+TYPICAL_LEFT = 32  # how many they leave mostly
+BOUND_TOLERANCE_SHARE = (
+    0.8  # share of the tolerance by which upper bounds may exceed the best estimate
+)
 MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
 # candidates scored in full for one choice from which on a matrix of the active rows is kept
-MANY_SCORED = 1024
+MIN_SCORED_FOR_MATRIX = 1024
 MAX_ENTRIES = 1 << 25  # of that matrix: 256 MB
-MAX_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
+MAX_EXCESS_SHARE_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
 
 
 class Lazy:
@@ -101,7 +103,7 @@ class Lazy:
                 "0.02"
             )
         if tolerance is None:
-            tolerance = TOLERANCE if len(posterior.sites) > EXACT_UP_TO else 0.0
+            tolerance = TOLERANCE if len(posterior.sites) > MAX_EXACT_SITES else 0.0
         self.posterior = posterior
         self.domain = domain
         self.tolerance = tolerance
@@ -195,7 +197,11 @@ class Lazy:
         matrix = self._active_rows
         if len(rows) * len(posterior.sites) > MAX_ENTRIES or not posterior.factor.local:
             matrix = None
-        elif (self.rescored >= MANY_SCORED) if matrix is None else not matrix.has_room(rows):
+        elif (
+            (self.rescored >= MIN_SCORED_FOR_MATRIX)
+            if matrix is None
+            else not matrix.has_room(rows)
+        ):
             matrix = Matrix(posterior, single=False, most_rows=MAX_ENTRIES // len(posterior.sites))
         self._active_rows = matrix
         return matrix
@@ -302,7 +308,7 @@ class Lazy:
             )
         nodes = self._nodes_cache[0]
         t = posterior.n_rows
-        exact = len(posterior.sites) <= EXACT_UP_TO
+        exact = len(posterior.sites) <= MAX_EXACT_SITES
         if nodes is None or (exact and isinstance(nodes, LatticeBounds)):
             return False
         if (exact or isinstance(nodes, LatticeBounds)) and self._prefers_norms(nodes, len(rows), t):
@@ -334,7 +340,7 @@ class Lazy:
 
     def _prefers_norms(self, nodes: NodeBounds | LatticeBounds, n_active: int, t: int) -> bool:
         """Return whether norms cost less than a pass over the nodes and scoring the candidates that they leave."""
-        node_cost = READ_COST * nodes.count**2 + TYPICALLY_LEFT * n_active * (2 * t + KERNEL_COST)
+        node_cost = READ_COST * nodes.count**2 + TYPICAL_LEFT * n_active * (2 * t + KERNEL_COST)
         return (t + 1) * self.product.cost < node_cost
 
     def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
@@ -352,14 +358,17 @@ class Lazy:
         new_cost = (t + 1) * self.product.cost
         renew = weighted and (self.tolerance == 0 or new_cost <= MAX_RENEWAL_COST)
         for norms in reversed(self._norms) if not renew else ():
-            if float(np.maximum(w - norms.base, 0.0) @ e) <= MAX_OUTSIDE * total:
-                if norms.n_missing * (self.product.cost + pass_cost) > DIRECT_SHARE * scoring_cost:
+            if float(np.maximum(w - norms.base, 0.0) @ e) <= MAX_EXCESS_SHARE_OUTSIDE * total:
+                if (
+                    norms.n_missing * (self.product.cost + pass_cost)
+                    > MAX_NORMS_COST_SHARE * scoring_cost
+                ):
                     return None
                 norms.update()
                 return norms
             if norms is not self._norms[0]:
                 self._norms.remove(norms)  # a new epoch has made more targets active
-        if new_cost > DIRECT_SHARE * scoring_cost:
+        if new_cost > MAX_NORMS_COST_SHARE * scoring_cost:
             return None
         return self.new_norms(e, w)
 
@@ -403,4 +412,6 @@ def _best_score(estimate: Array, error: Array, per_sum: Array, tolerance: float)
     if tolerance == 0:
         return float(((estimate - error) * per_sum).max())
     good = error <= MAX_ERROR * estimate
-    return (1 + CLOSE * tolerance) * float((estimate * per_sum).max(where=good, initial=0.0))
+    return (1 + BOUND_TOLERANCE_SHARE * tolerance) * float(
+        (estimate * per_sum).max(where=good, initial=0.0)
+    )

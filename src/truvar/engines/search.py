@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 BUDGET = 24  # work for a choice before a tolerance is used, in candidates scored in full
 MIN_BUDGET = 5e3  # the same in operations per site, at least
-LAST_RESORT = 1.2  # budgets after which the best candidate examined is taken, whatever the gap
+LAST_RESORT_BUDGETS = (
+    1.2  # budgets after which the best candidate examined is taken, whatever the gap
+)
 MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
 FIRST_BATCH = 16  # candidates scored in full at a time, at first
 # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
@@ -35,7 +37,7 @@ SCORED = len(NEAR_COUNTS) + 1  # stage of candidates that are scored in full
 # share of the targets of the norms below which new norms over the active ones may pay
 RENEWAL_SHARE = 0.8
 RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
-SAMPLE = 2048  # candidates, and rows, of a guess by sampling
+SAMPLE_SIZE = 2048  # candidates, and rows, of a guess by sampling
 # Costs in floating-point operations of a matrix product that take as long.
 KERNEL_COST = 80.0  # a kernel value
 READ_COST = 24.0  # reading a number in order
@@ -179,16 +181,18 @@ class Search:
         """
         cells = self.engine.cells
         n = len(self.e)
-        rows = _evenly_spread(cells.order[self.e[cells.order] > 0], SAMPLE)
+        rows = _evenly_spread(cells.order[self.e[cells.order] > 0], SAMPLE_SIZE)
 
         def best_of(sites: Index) -> Index:
             sums = self.posterior.factor.sums(self.e, self.w, sites, self.predictive[sites], rows)
             self.engine.work += len(rows) * len(sites) * self.row_cost
             return sites[_highest((sums * self.weight[sites]).max(axis=1), FIRST_BATCH)]
 
-        leaders = best_of(_evenly_spread(remaining[np.argsort(cells.rank[remaining % n])], SAMPLE))
+        leaders = best_of(
+            _evenly_spread(remaining[np.argsort(cells.rank[remaining % n])], SAMPLE_SIZE)
+        )
         around = np.isin(cells.of[remaining % n], cells.of[leaders % n])
-        return best_of(_evenly_spread(remaining[around], 2 * SAMPLE))
+        return best_of(_evenly_spread(remaining[around], 2 * SAMPLE_SIZE))
 
     def _good_enough(self, gap: float, n_ties: int) -> bool:
         """Return whether the search may end with this gap between the highest bound and the best score."""
@@ -199,7 +203,7 @@ class Search:
         work = engine.work - self.work_at_start
         if gap <= engine.tolerance:
             return work >= budget or self.decided
-        return engine.tolerance > 0 and work >= LAST_RESORT * budget and np.isfinite(gap)
+        return engine.tolerance > 0 and work >= LAST_RESORT_BUDGETS * budget and np.isfinite(gap)
 
     def _remaining(self) -> Index:
         """Return the candidates whose bound reaches the best score and that are not scored in full."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from truvar.acquisition.confidence import RESOLUTION, bounds
+from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, bounds
 from truvar.domain.goals import Bands, Goal, LevelSet, Maximize, Minimize, Regions
 from truvar.exceptions import InvalidArgumentError, InvalidModelError, import_optional
 from truvar.validation import check_fraction, check_nonnegative, check_positive
@@ -168,7 +168,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         if not self._eta_is_given:
             # A study, too, chooses with the eta of a later epoch where pending points leave nothing
             # to gain.
-            while not bool((self.excess > reduction).any()) and self._tau() > RESOLUTION:
+            while not bool((self.excess > reduction).any()) and self._tau() > MIN_VARIANCE_SHARE:
                 self._set_eta(self.eta * self._r)
         self._removed_by_pending = torch.minimum(reduction, self.excess).sum(dim=-1)
 
@@ -199,7 +199,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
             is_target[:] = True
         largest = float(variances[is_target].max()) / self.scale**2
         eta = 1.0
-        while self.beta * largest <= eta**2 and eta**2 / self.beta > RESOLUTION:
+        while self.beta * largest <= eta**2 and eta**2 / self.beta > MIN_VARIANCE_SHARE:
             eta *= self._r
         return eta
 
@@ -229,7 +229,10 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
                 variance = np.maximum(variance - row**2, 0.0)
                 is_target = self._regions(mean, variance)[1]
             widest = float(variance[is_target].max(initial=0.0)) / self.scale**2
-            while RESOLUTION < widest <= eta**2 / self.beta and eta**2 / self.beta > RESOLUTION:
+            while (
+                MIN_VARIANCE_SHARE < widest <= eta**2 / self.beta
+                and eta**2 / self.beta > MIN_VARIANCE_SHARE
+            ):
                 eta *= self._r
                 self.beta = a * log(n * (t + 1) ** 2)
         return self.beta, eta

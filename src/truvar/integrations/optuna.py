@@ -25,7 +25,7 @@ from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.integrations._cost_model import cost_predictor
 from truvar.integrations._optuna_space import SearchSpace
-from truvar.models.likelihoods.gaussian import LARGEST
+from truvar.models.likelihoods.gaussian import LARGEST_LEARNED
 from truvar.models.priors import Learned, Prior
 from truvar.study.study import Study
 from truvar.validation import check_integer, check_nonnegative
@@ -436,7 +436,7 @@ def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
         trial.state == TrialState.FAIL
         or value is None
         or not np.isfinite(value)
-        or abs(value) > LARGEST
+        or abs(value) > LARGEST_LEARNED
     ):
         return None
     return float(value)

@@ -32,7 +32,7 @@ from truvar.engines.search import BUDGET
 from truvar.exceptions import ExecutorError, InvalidArgumentError
 from truvar.models.factor import (
     MAX_CANDIDATES,
-    TILE,
+    TARGET_TILE,
     LocalFactor,
     Neighbourhood,
     Row,
@@ -276,8 +276,8 @@ class ShardedFactor:
         d = self._store("predictive", predictive)
         rows = np.flatnonzero(e > 0)
         out = np.zeros_like(predictive)
-        for start in range(0, len(rows), TILE):
-            these = rows[start : start + TILE]
+        for start in range(0, len(rows), TARGET_TILE):
+            these = rows[start : start + TARGET_TILE]
             columns = np.ascontiguousarray(self.at(these).T)
             arguments = self.sites[these], columns, e[these], w[these], d
             out += np.concatenate(self._call_all("sums_over", *arguments))

@@ -26,7 +26,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.models._outliers import find_outliers, separation
 from truvar.models._relevance_pursuit import (
-    LEAST,
+    MIN_OBSERVATIONS,
     Fit,
     find_contradicted,
     leave_one_out,
@@ -37,27 +37,31 @@ from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mo
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
 
-LEAST_FOR_POWER = 8  # observations below which the power stays 1
-ADVANTAGE = 2.0  # log posterior density by which a power must be better than none
-LARGE = 120  # observations from which the transform stays of the same kind
+MIN_OBSERVATIONS_FOR_POWER = 8  # observations below which the power stays 1
+MIN_LOG_DENSITY_GAIN_OF_POWER = (
+    2.0  # log posterior density by which a power must be better than none
+)
+WARM_START_OBSERVATIONS = 120  # observations from which the transform stays of the same kind
 # Observations, at most -> members, proposals per round, rounds: many observations leave little to
 # average over.
-EFFORT = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
-FLAT = 1e-6  # units of the values: observations that differ less count as all alike
-LEAST_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
-SLOPE_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
+SAMPLE_SIZES = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
+MAX_FLAT_RANGE = 1e-6  # units of the values: observations that differ less count as all alike
+MIN_OBSERVATIONS_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
+SLOPE_TEST_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
 # log posterior density by which slopes must be better than none, and 1 more for each
-SLOPE_GAIN = 2.0
-ABSURD = 1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
+MIN_LOG_DENSITY_GAIN_OF_SLOPES = 2.0
+MAX_PEAK_DISTANCE_RANGES = (
+    1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
+)
 # share of the variance of the others that they explain of each other, unless the field is flat
-PREDICTABLE = 0.3
+MIN_EXPLAINED_SHARE = 0.3
 # the same, for a value in the direction that the study looks in: a peak must not be missed
-PREDICTABLE_ENOUGH = 0.6
+MIN_EXPLAINED_SHARE_AT_PEAK = 0.6
 # ratio of the spread of the middle half to the standard deviation, if a few values dominate the
 # latter
-STRETCHED = 0.5
+MAX_ROBUST_SD_RATIO = 0.5
 # distance of the threshold from the typical value, at most, in units of the standardised values
-REFERENCE = 2.5
+MAX_REFERENCE_DISTANCE = 2.5
 
 
 @dataclass(frozen=True)
@@ -158,11 +162,13 @@ def fit_ensemble(
     mode = fit.theta
     likelihood = fit.likelihood
     prior = fit.prior
-    count, proposals, rounds = next(effort for most, effort in EFFORT.items() if len(kept) <= most)
+    count, proposals, rounds = next(
+        effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
+    )
     sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
     members = sample.thetas
     thresholds = reference if data.thresholds is None else data.thresholds[kept]
-    is_flat = np.ptp(values[kept]) <= FLAT * option.scale
+    is_flat = np.ptp(values[kept]) <= MAX_FLAT_RANGE * option.scale
     if is_flat:
         mode = prior.mean
     if is_flat or (thresholds is not None and is_one_sided(values[kept], thresholds)):
@@ -226,7 +232,7 @@ def _search(
         density = (
             likelihood.value(mode) + prior.log_density(mode) - len(kept) * np.log(option.scale)
         )
-        density -= ADVANTAGE * option.learn_power
+        density -= MIN_LOG_DENSITY_GAIN_OF_POWER * option.learn_power
         found.append((density, option, mode))
     density, option, mode = max(found, key=lambda each: each[0])
     power = 1.0
@@ -269,14 +275,14 @@ def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
     A power of the values makes the noise depend on the value, so that the values as they are get a
     chance, too.
     """
-    if not data.learns_noise or found.fit.likelihood.learned.sum() < LEAST_FOR_SLOPES:
+    if not data.learns_noise or found.fit.likelihood.learned.sum() < MIN_OBSERVATIONS_FOR_SLOPES:
         return None
     if data.categorical:  # a slope along a list of categories means nothing
         return None
     tried = [_fit_slopes(found.option, found.fit, data)]
     if found.plain is not None:
         tried.append(_fit_slopes(*found.plain, data))
-    convincing = found.density + SLOPE_GAIN + found.fit.likelihood.dimension
+    convincing = found.density + MIN_LOG_DENSITY_GAIN_OF_SLOPES + found.fit.likelihood.dimension
     best = max(
         (each for each in tried if each is not None), key=lambda each: each.density, default=None
     )
@@ -287,7 +293,7 @@ def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlop
     """Return the most probable slopes of the log noise variance; None if a test does not reject equal noise."""
     d = fit.likelihood.dimension
     with blas_in_one_thread():
-        if fit.likelihood.slope_statistic(fit.theta) < chdtri(d, SLOPE_LEVEL):
+        if fit.likelihood.slope_statistic(fit.theta) < chdtri(d, SLOPE_TEST_LEVEL):
             return None
     likelihood = fit.likelihood.with_slopes()
     spacing = 0.5 * data.spacing
@@ -299,7 +305,7 @@ def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlop
         likelihood.value(mode) + prior.log_density(mode) - len(likelihood.values) * fit.log_scale
     )
     if option.learn_power:
-        density += _power_density(fit.likelihood.known_power) - ADVANTAGE
+        density += _power_density(fit.likelihood.known_power) - MIN_LOG_DENSITY_GAIN_OF_POWER
     slopes = likelihood.slopes(mode)
     fixed = fit.likelihood.with_relative_noise(np.exp(likelihood.centred @ slopes))
     return _NoiseSlopes(
@@ -325,13 +331,13 @@ def _is_credible(
         references: As for `find_outliers`.
         direction: As in `FitData`.
     """
-    if separation(values, separate, references) > ABSURD:
+    if separation(values, separate, references) > MAX_PEAK_DISTANCE_RANGES:
         return True
     errors, _ = leave_one_out(fit.likelihood, fit.theta)
     is_wanted = direction * (values[list(separate)].mean() - np.median(values)) > 0
-    if is_wanted and len(values) < LEAST:
+    if is_wanted and len(values) < MIN_OBSERVATIONS:
         return False  # so few values explain each other by chance
-    least = PREDICTABLE_ENOUGH if is_wanted else PREDICTABLE
+    least = MIN_EXPLAINED_SHARE_AT_PEAK if is_wanted else MIN_EXPLAINED_SHARE
     return predictability(errors, fit.likelihood.transformed(fit.theta)) > least
 
 
@@ -349,7 +355,7 @@ def _contradicted(
     quartiles = np.quantile(values[found.kept], [0.25, 0.75])
     narrow = float(quartiles[1] - quartiles[0]) / 1.35
     plain = _Standardisation(
-        shift, narrow if 0 < narrow < STRETCHED * scale else scale, learn_power=False
+        shift, narrow if 0 < narrow < MAX_ROBUST_SD_RATIO * scale else scale, learn_power=False
     )
     if found.option.learn_power or plain.scale != scale:
         likelihood, prior = _problem(family, data, values, found.kept, plain)
@@ -412,7 +418,7 @@ def location_and_scale(
         shift = 0.0 if reference is None else reference
     scale = float(np.sqrt(np.mean((values - shift) ** 2))) if len(values) > 1 else 0.0
     if reference is not None:
-        scale = max(scale, abs(reference - shift) / REFERENCE)
+        scale = max(scale, abs(reference - shift) / MAX_REFERENCE_DISTANCE)
     if scale > max(1e-12 * abs(shift), SMALLEST_UNIT):
         return shift, scale
     return shift, abs(shift) if abs(shift) > SMALLEST_UNIT else 1.0
@@ -424,16 +430,16 @@ def _standardisations(
     """Return the units and transforms to try."""
     shift, scale = location_and_scale(values, reference, data.mean)
     plain = _Standardisation(shift, scale, learn_power=False)
-    if not data.learn_power or len(values) < LEAST_FOR_POWER:
+    if not data.learn_power or len(values) < MIN_OBSERVATIONS_FOR_POWER:
         return [plain]
     quartiles = np.quantile(values, [0.25, 0.75])
     narrow = max(float(quartiles[1] - quartiles[0]) / 1.35, 0.01 * scale)
     if reference is not None:
-        narrow = max(narrow, abs(reference - shift) / REFERENCE)
+        narrow = max(narrow, abs(reference - shift) / MAX_REFERENCE_DISTANCE)
     powers = [_Standardisation(shift, scale, learn_power=True)]
     if narrow < 0.7 * scale:
         powers.append(_Standardisation(shift, narrow, learn_power=True))
-    if len(values) < LARGE or previous is None:
+    if len(values) < WARM_START_OBSERVATIONS or previous is None:
         return [plain, *powers]
     if previous.transform.power == 1.0:
         return [plain]
@@ -511,4 +517,4 @@ def _starts(
     if option.learn_power:
         parts.append([previous.transform.power])
     warm = np.concatenate([np.asarray(part, dtype=float) for part in parts])
-    return [warm] if count > LARGE else [prior.mean, warm]
+    return [warm] if count > WARM_START_OBSERVATIONS else [prior.mean, warm]

@@ -41,10 +41,10 @@ from truvar.models._coregionalization import (
     power_of_two,
 )
 from truvar.models._learned import (
-    EFFORT,
-    FLAT,
-    LARGE,
-    REFERENCE,
+    MAX_FLAT_RANGE,
+    MAX_REFERENCE_DISTANCE,
+    SAMPLE_SIZES,
+    WARM_START_OBSERVATIONS,
     is_one_sided,
     location_and_scale,
     nearest_reference,
@@ -65,14 +65,16 @@ from truvar.models.hyperposterior import (
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 from truvar.models.transforms import OutputTransform
 
-TARGET_CORRELATION = 0.5  # mean of artanh of the correlation with the target: a correlation of 0.46
+TARGET_CORRELATION_MEAN = (
+    0.5  # mean of artanh of the correlation with the target: a correlation of 0.46
+)
 # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 CORRELATION_SD = 1.0
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
 # artanh of the correlation from which a second search starts: the sign has two basins
-OPPOSITE = -0.75
+OPPOSITE_CORRELATION = -0.75
 # of the squared unit of a task: the smallest variance that a search starts from
-SMALLEST_SHARE = 1e-24
+MIN_VARIANCE_SHARE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,9 @@ def task_prior(data: TaskData) -> HyperPrior:
         d = layout.dimension
         parts.append((own.mean[:d], own.sd[:d], own.low[:d], own.high[:d]))
     parts.append(_normal(np.zeros(layout.n_scales), SCALE_SD))
-    centres = [TARGET_CORRELATION if j == 0 else 0.0 for i in range(data.count) for j in range(i)]
+    centres = [
+        TARGET_CORRELATION_MEAN if j == 0 else 0.0 for i in range(data.count) for j in range(i)
+    ]
     parts.append(_normal(np.array(centres[: layout.n_partials]), CORRELATION_SD))
     parts.append(_normal(np.full(data.count * layout.learn_noise, LOG_NOISE_MEAN), LOG_NOISE_SD))
     return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -396,10 +400,10 @@ def fit_tasks(
     members = np.empty((0, len(mode)))
     target = data.modelled_values[kept][data.tasks[kept] == 0]
     learns_kernel = likelihood.layout.dimension > 0
-    is_flat = learns_kernel and np.ptp(target) <= FLAT * scales[0]
+    is_flat = learns_kernel and np.ptp(target) <= MAX_FLAT_RANGE * scales[0]
     if marginalise:
         count, proposals, rounds = next(
-            effort for most, effort in EFFORT.items() if len(kept) <= most
+            effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
         )
         members = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed).thetas
     if is_flat:
@@ -486,7 +490,7 @@ def _standardisation(data: TaskData, kept: Index) -> tuple[Array, Array]:
     if len(values) > 1 and deviations.any():
         common = location_and_scale(deviations, None, 0.0)[1]
     if data.modelled_reference is not None:
-        common = max(common, abs(data.modelled_reference - shifts[0]) / REFERENCE)
+        common = max(common, abs(data.modelled_reference - shifts[0]) / MAX_REFERENCE_DISTANCE)
     return shifts, common * ratios
 
 
@@ -507,13 +511,15 @@ def _starts(
     starts = [prior.mean]
     if layout.n_partials:
         opposite = prior.mean.copy()
-        opposite[layout.partials] = np.where(prior.mean[layout.partials] > 0, OPPOSITE, 0.0)
+        opposite[layout.partials] = np.where(
+            prior.mean[layout.partials] > 0, OPPOSITE_CORRELATION, 0.0
+        )
         starts.append(opposite)
     if previous is None:
         return starts
     warm = prior.mean.copy()
     covariance = previous.covariance[0] * data.kernel_variance
-    relative = np.sqrt(np.maximum(np.diag(covariance) / scales**2, SMALLEST_SHARE))
+    relative = np.sqrt(np.maximum(np.diag(covariance) / scales**2, MIN_VARIANCE_SHARE))
     deviations = relative * scales
     if layout.dimension and previous.lengthscales is not None:
         warm[: layout.dimension] = np.log(previous.lengthscales[0] / data.extent)
@@ -524,5 +530,5 @@ def _starts(
         partials = partial_correlations(covariance / np.outer(deviations, deviations))
         warm[layout.partials] = np.arctanh(np.clip(partials, -1.0 + 1e-6, 1.0 - 1e-6))
     if layout.learn_noise and previous.noise is not None:
-        warm[layout.noise] = np.log(np.maximum(previous.noise[0] / scales**2, SMALLEST_SHARE))
-    return [warm] if count > LARGE else [*starts, warm]
+        warm[layout.noise] = np.log(np.maximum(previous.noise[0] / scales**2, MIN_VARIANCE_SHARE))
+    return [warm] if count > WARM_START_OBSERVATIONS else [*starts, warm]

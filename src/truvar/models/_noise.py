@@ -24,11 +24,11 @@ from truvar._typing import Array
 
 LOG_NOISE_MEAN = -6.0  # of the log noise variance, relative to the prior variance of the values
 LOG_NOISE_SD = 1.5  # its standard deviation
-BOUNDS = (-12.0, 6.0)  # of the same logarithm: 4 standard deviations down, 8 up
-STEP = 0.25  # of the first grid
-ZOOM = 10  # points on either side of the best one in each finer grid
-ROUNDS = 7  # finer grids, each with a step ZOOM times smaller
-JITTER = 1e-10  # share of the prior variance: the smallest noise that a known one counts with
+LOG_NOISE_BOUNDS = (-12.0, 6.0)  # of the same logarithm: 4 standard deviations down, 8 up
+GRID_STEP = 0.25  # of the first grid
+GRID_ZOOM = 10  # points on either side of the best one in each finer grid
+GRID_ROUNDS = 7  # finer grids, each with a step GRID_ZOOM times smaller
+JITTER_SHARE = 1e-10  # share of the prior variance: the smallest noise that a known one counts with
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,14 @@ def fit_noise(
         return unfitted_noise(prior_variance)
     with blas_in_one_thread():
         likelihood = NoiseLikelihood(covariance, residuals, known, prior_variance, estimate_mean)
-    grid = np.arange(BOUNDS[0], BOUNDS[1] + STEP / 2, STEP)
-    step = STEP
+    grid = np.arange(LOG_NOISE_BOUNDS[0], LOG_NOISE_BOUNDS[1] + GRID_STEP / 2, GRID_STEP)
+    step = GRID_STEP
     best, density = _best_of(likelihood, grid)
-    for _ in range(ROUNDS):
-        grid = np.clip(best + step * np.arange(-ZOOM, ZOOM + 1) / ZOOM, *BOUNDS)
-        step /= ZOOM
+    for _ in range(GRID_ROUNDS):
+        grid = np.clip(
+            best + step * np.arange(-GRID_ZOOM, GRID_ZOOM + 1) / GRID_ZOOM, *LOG_NOISE_BOUNDS
+        )
+        step /= GRID_ZOOM
         best, density = _best_of(likelihood, grid)
     return NoiseModel(float(np.exp(best)) * prior_variance, density)
 
@@ -110,7 +112,7 @@ class NoiseLikelihood:
         if not unknown.all():
             across = covariance[np.ix_(~unknown, unknown)]
             given = covariance[np.ix_(~unknown, ~unknown)] + np.diag(
-                known[~unknown] + JITTER * prior_variance
+                known[~unknown] + JITTER_SHARE * prior_variance
             )
             factor = cho_factor(given, lower=True)
             weighted = cho_solve(factor, columns[~unknown])

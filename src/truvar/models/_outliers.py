@@ -15,15 +15,19 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 
-LEAST = 6  # values below which nothing is called an outlier
-SEPARATION = 12.0  # gap between the outliers and the other values, in ranges of the latter
-SPREAD = 0.12  # least interquartile range of the other values, as a share of their range
+MIN_VALUES = 6  # values below which nothing is called an outlier
+MIN_SEPARATION_RANGES = (
+    12.0  # gap between the outliers and the other values, in ranges of the latter
+)
+MIN_QUARTILE_SHARE_OF_RANGE = (
+    0.12  # least interquartile range of the other values, as a share of their range
+)
 # root mean square distance of the coordinates, in extents, of two measurements that confirm each
 # other
-CLOSE = 0.05
+MAX_CONFIRMING_DISTANCE = 0.05
 # and as a share of the range from their lowest to their highest tenth; a normal distribution has
 # 0.53
-LIGHT_TAIL = 0.3
+MIN_QUARTILE_SHARE_OF_TENTHS = 0.3
 
 
 def find_outliers(
@@ -64,14 +68,15 @@ def separation(values: Array, outliers: Sequence[int], references: Sequence[floa
 def _confirm_each_other(points: Array) -> bool:
     """Return whether two of some points are close to each other."""
     for i, point in enumerate(points[:-1]):
-        if (np.sqrt(((points[i + 1 :] - point) ** 2).mean(axis=1)) <= CLOSE).any():
+        distances = np.sqrt(((points[i + 1 :] - point) ** 2).mean(axis=1))
+        if (distances <= MAX_CONFIRMING_DISTANCE).any():
             return True
     return False
 
 
 def _separate_group(values: Array, plausible: Array) -> tuple[int, ...]:
     t = len(values)
-    if t < LEAST:
+    if t < MIN_VALUES:
         return ()
     order = np.argsort(values, kind="stable")
     ascending = values[order]
@@ -87,10 +92,11 @@ def _is_separate(inside: Array, nearest: float, plausible: Array) -> bool:
     """Return whether a group is far from the other values, given these in ascending order and its nearest value."""
     low = float(plausible.min(initial=inside[0]))
     high = float(plausible.max(initial=inside[-1]))
-    if max(nearest - high, low - nearest) <= SEPARATION * (high - low):
+    if max(nearest - high, low - nearest) <= MIN_SEPARATION_RANGES * (high - low):
         return False
     tenth, quarter, three_quarters, nine_tenths = np.quantile(inside, [0.1, 0.25, 0.75, 0.9])
     spread = three_quarters - quarter
     return bool(
-        spread > SPREAD * (inside[-1] - inside[0]) and spread > LIGHT_TAIL * (nine_tenths - tenth)
+        spread > MIN_QUARTILE_SHARE_OF_RANGE * (inside[-1] - inside[0])
+        and spread > MIN_QUARTILE_SHARE_OF_TENTHS * (nine_tenths - tenth)
     )

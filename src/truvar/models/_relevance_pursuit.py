@@ -14,9 +14,9 @@ every isolated peak an error, since a flat field without it is very probable. Wh
 is whether close neighbours have a say. An observation is left out only if all of this holds, with
 the numbers of one of the `RULES`:
 
-- the gain is large, and larger by `MARGIN` than that of leaving out the nearest opponent instead;
+- the gain is large, and larger by `MIN_GAIN_OVER_OPPONENT` than that of leaving out the nearest opponent instead;
 - |Z_i| is many times the largest leave-one-out z-score of the others, so that these agree with each
-  other, and they explain at least `PREDICTABLE` of each other's variance;
+  other, and they explain at least `MIN_EXPLAINED_SHARE` of each other's variance;
 - it is enclosed: it lies between opponents, observations with values that differ from its own by
   more than D_i / 2, which are close, and closer than any observation with a similar value. Beyond a
   sharp front or at the border of the domain there is a side without opponents; and a second
@@ -41,23 +41,25 @@ from truvar._typing import Array, Index
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode
 from truvar.models.kernels import Stationary
 
-LEAST = 12  # observations below which none is left out
-MARGIN = 4.0  # log posterior density, by which leaving out the opponent must be worse
-TYPICAL_LARGEST = 2.0  # z-score that the largest one of the others counts with at least
-PREDICTABLE = 0.5  # share of the variance of the others that they explain of each other
-TOGETHER = 2  # errors that may hide each other
+MIN_OBSERVATIONS = 12  # observations below which none is left out
+MIN_GAIN_OVER_OPPONENT = (
+    4.0  # log posterior density, by which leaving out the opponent must be worse
+)
+MIN_LARGEST_Z_SCORE = 2.0  # z-score that the largest one of the others counts with at least
+MIN_EXPLAINED_SHARE = 0.5  # share of the variance of the others that they explain of each other
+MAX_MASKING_OUTLIERS = 2  # errors that may hide each other
 # length-scales that a point may lie outside the convex hull of others and still count as inside
-ENCLOSED = 1e-3
-SHARPER = 2.0  # factor by which a length-scale may be shorter at a peak, at least
+HULL_TOLERANCE = 1e-3
+MIN_PEAK_SHARPNESS = 2.0  # factor by which a length-scale may be shorter at a peak, at least
 # prior standard deviations of the log length-scale below its mean that a peak may be narrow
-SHORTEST = 2.0
+MAX_PEAK_NARROWNESS_SDS = 2.0
 # leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
-SUSPICIOUS = 4.0
-MASKED = 0.5  # the same in units of sqrt(t)
+SUSPECT_Z_SCORE = 4.0
+SUSPECT_Z_SCORE_PER_ROOT_T = 0.5  # the same in units of sqrt(t)
 # observations up to which an error may distort the hyperparameters, so that others are tried too
-FEW = 60
+MAX_DISTORTED_OBSERVATIONS = 60
 # share of the variance that even a smooth function keeps at a point: it is isolated then
-HIDDEN = 0.25
+MAX_SHARE_LEFT = 0.25
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ class Verdict:
     @property
     def is_convincing(self) -> bool:
         """Whether a rule says that the observation is wrong; the comparison with its opponent is left to the caller."""
-        dominance = abs(self.z_score) / max(self.largest, TYPICAL_LARGEST)
-        return self.predictable >= PREDICTABLE and any(
+        dominance = abs(self.z_score) / max(self.largest, MIN_LARGEST_Z_SCORE)
+        return self.predictable >= MIN_EXPLAINED_SHARE and any(
             self.gain >= rule.gain
             and dominance >= rule.dominance
             and self.enclosure <= rule.reach
@@ -170,13 +172,17 @@ def find_contradicted(fits: Sequence[Fit], others: Sequence[Array] = ()) -> tupl
     t = len(best.likelihood.values)
     most = max(1, t // 10)
     left: list[int] = []
-    if t < LEAST:
+    if t < MIN_OBSERVATIONS:
         return ()
     with blas_in_one_thread():
-        thetas = [best.theta, *others, best.prior.mean] if t <= FEW else [best.theta]
+        thetas = (
+            [best.theta, *others, best.prior.mean]
+            if t <= MAX_DISTORTED_OBSERVATIONS
+            else [best.theta]
+        )
         while len(left) < most:
             kept = np.setdiff1d(np.arange(t), left)
-            found = _next_errors(fits, kept, thetas, min(TOGETHER, most - len(left)))
+            found = _next_errors(fits, kept, thetas, min(MAX_MASKING_OUTLIERS, most - len(left)))
             if not found:
                 break
             left += found
@@ -217,7 +223,9 @@ def _is_wrong(fits: Sequence[Fit], kept: Index, verdict: Verdict, density: float
     """Return whether an observation is wrong, and not its opponent."""
     if not verdict.is_convincing:
         return False
-    return verdict.gain - _judge(fits, kept, verdict.opponent, density).gain >= MARGIN
+    return (
+        verdict.gain - _judge(fits, kept, verdict.opponent, density).gain >= MIN_GAIN_OVER_OPPONENT
+    )
 
 
 def _is_wrong_without(fits: Sequence[Fit], rest: Index, i: int) -> bool:
@@ -263,15 +271,15 @@ def _suspects(
     exact = ~within.learned & (within.noise == 0.0)
     if exact.all():
         return []
-    limit = min(SUSPICIOUS, MASKED * np.sqrt(len(kept)))
+    limit = min(SUSPECT_Z_SCORE, SUSPECT_Z_SCORE_PER_ROOT_T * np.sqrt(len(kept)))
     found: set[int] = set()
     for theta in thetas:
         errors, sds = leave_one_out(within, theta)
         sizes = np.where(exact, 0.0, np.abs(errors) / sds)
         worst = int(np.argmax(sizes))
         if sizes[worst] >= limit and int(kept[worst]) not in found:
-            longest = np.exp(prior.mean[: likelihood.dimension]) / SHARPER
-            if _share_left(likelihood, int(kept[worst]), longest, 0.0)[0] <= HIDDEN:
+            longest = np.exp(prior.mean[: likelihood.dimension]) / MIN_PEAK_SHARPNESS
+            if _share_left(likelihood, int(kept[worst]), longest, 0.0)[0] <= MAX_SHARE_LEFT:
                 found.add(int(kept[worst]))
     return sorted(found)
 
@@ -352,10 +360,10 @@ def _peak_width(prior: HyperPrior, lengthscales: Array, height: float) -> Array:
         height: Squared height of the peak, as a multiple of the signal variance.
     """
     d = len(lengthscales)
-    shortest = np.exp(prior.mean[:d] - SHORTEST * prior.sd[:d])
-    sharper = max(SHARPER, np.sqrt(2.0 * np.sqrt(height)))
+    shortest = np.exp(prior.mean[:d] - MAX_PEAK_NARROWNESS_SDS * prior.sd[:d])
+    sharper = max(MIN_PEAK_SHARPNESS, np.sqrt(2.0 * np.sqrt(height)))
     return np.asarray(
-        np.minimum(lengthscales / SHARPER, np.maximum(lengthscales / sharper, shortest))
+        np.minimum(lengthscales / MIN_PEAK_SHARPNESS, np.maximum(lengthscales / sharper, shortest))
     )
 
 
@@ -386,7 +394,7 @@ def _is_inside(around: Array) -> bool:
         return False
     equations = np.vstack([around.T, np.ones(len(around))])
     _, distance = nnls(equations, np.append(np.zeros(around.shape[1]), 1.0))
-    return bool(distance <= ENCLOSED)
+    return bool(distance <= HULL_TOLERANCE)
 
 
 def _predict(likelihood: MarginalLikelihood, theta: Array, points: Array) -> tuple[Array, Array]:

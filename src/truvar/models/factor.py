@@ -36,9 +36,9 @@ LocatedNeighbourhood = tuple[Index, Array, Array, Array]
 # terms summed at a time: the error of a sum grows with the size of a block and with their number
 BLOCK = 4096
 # targets processed at a time
-TILE = 2048
+TARGET_TILE = 2048
 # sites processed at a time where all of them are scored
-SITES = 4096
+SITE_TILE = 4096
 # candidates scored at a time: their covariance with a tile of targets is 128 MB
 MAX_CANDIDATES = 8192
 
@@ -285,13 +285,15 @@ class LocalFactor:
         picked: slice | Index = slice(None) if all_targets else rows
         excess = e[picked]
         weight = w[picked]
-        tiles = [slice(start, min(start + TILE, count)) for start in range(0, count, TILE)]
+        tiles = [
+            slice(start, min(start + TARGET_TILE, count)) for start in range(0, count, TARGET_TILE)
+        ]
         sums = np.zeros((len(tiles), *predictive.shape))
 
         def work(tile: slice) -> None:
             these: slice | Index = tile if all_targets else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
-            out = sums[tile.start // TILE]
+            out = sums[tile.start // TARGET_TILE]
             explained = columns @ self.at(these)
             truncated_sums.candidate_sums(
                 prior, explained, excess[tile], weight[tile], predictive, out
@@ -310,8 +312,8 @@ class LocalFactor:
         """Return the truncated sums at every site, see `Factor.sums_everywhere`."""
         rows = np.flatnonzero(e > 0)
         out = np.zeros_like(predictive)
-        for start in range(0, len(rows), TILE):
-            these = rows[start : start + TILE]
+        for start in range(0, len(rows), TARGET_TILE):
+            these = rows[start : start + TARGET_TILE]
             columns = np.ascontiguousarray(self.at(these).T)
             out += self.sums_over(self.sites[these], columns, e[these], w[these], predictive)
         return out
@@ -338,7 +340,10 @@ class LocalFactor:
             covariance -= columns @ self.at(tile)
             truncated_sums.truncated_sums(covariance, excess, weight, predictive[tile], out[tile])
 
-        tiles = [slice(begin, min(begin + SITES, len(out))) for begin in range(0, len(out), SITES)]
+        tiles = [
+            slice(begin, min(begin + SITE_TILE, len(out)))
+            for begin in range(0, len(out), SITE_TILE)
+        ]
         run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
         return out
 

@@ -43,10 +43,10 @@ REGION_DEVIATION = 2.5  # the same if there are regions that fail
 MOSTLY_FAILING_SUCCESS = 0.4
 MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
-LEAST_WEIGHT = 0.01  # settings with a smaller share of the evidence are left out
+MIN_EVIDENCE_SHARE = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
 MAX_NEWTON_STEPS = 100
-CONVERGED = 1e-10  # change of the objective that ends Newton's method
+NEWTON_TOLERANCE = 1e-10  # change of the objective that ends Newton's method
 CHUNK = 8192  # points that are predicted at a time
 
 
@@ -105,7 +105,7 @@ class FeasibilityModel:
         weights /= weights.sum()
         has_regions = np.array([deviation == REGION_DEVIATION for _, _, deviation, _ in settings])
         regional = weights[has_regions].sum()
-        kept = np.flatnonzero(weights >= LEAST_WEIGHT)
+        kept = np.flatnonzero(weights >= MIN_EVIDENCE_SHARE)
         own = weights[kept] / weights[kept].sum()
         return FeasibilityModel(tuple(members[k] for k in kept), own, float(regional))
 
@@ -177,7 +177,7 @@ class _Laplace:
             factor: Array = np.asarray(
                 np.linalg.cholesky(identity + root[:, None] * prior * root), dtype=float
             )
-            if value - objective < CONVERGED:
+            if value - objective < NEWTON_TOLERANCE:
                 break
             objective = value
             target = curvature * mode + gradient

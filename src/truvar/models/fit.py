@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 # share of the variance of the values: the smallest noise that a kernel is learned with
-JITTER = 1e-10
+JITTER_SHARE = 1e-10
 # mean and standard deviation of the log length-scale, in extents of the domain
 LENGTH_PRIOR = (np.log(0.3), 1.0)
 SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
@@ -179,7 +179,7 @@ class _Likelihood:
                 [slopes[:, :, of == k].sum(axis=2) for k in range(1 + self._dimension)], axis=2
             )
         noise = self._noise(theta)
-        factor = cho_factor(covariance + np.diag(noise + JITTER), lower=True)
+        factor = cho_factor(covariance + np.diag(noise + JITTER_SHARE), lower=True)
         residual = self.z - self._gls(factor)
         alpha = cho_solve(factor, residual)
         inverse = cho_solve(factor, np.eye(len(self.z)))
@@ -198,7 +198,9 @@ class _Likelihood:
     def constant(self, theta: Array) -> float:
         """Return the constant mean that belongs to theta, in standardised units."""
         covariance = self._kernel(theta)(self.points)
-        return self._gls(cho_factor(covariance + np.diag(self._noise(theta) + JITTER), lower=True))
+        return self._gls(
+            cho_factor(covariance + np.diag(self._noise(theta) + JITTER_SHARE), lower=True)
+        )
 
     def _gls(self, factor: tuple[Array, bool]) -> float:
         """Return the generalised least-squares constant. It is optimal, so that it adds nothing to the gradient."""
@@ -246,7 +248,7 @@ def fit_kernel(
     scaled = ConstantKernel(unit**-2, "fixed") * _with_bounds_in_unit(kernel, unit**2)
     if noise is None:
         scaled = scaled + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
-    alpha = (noise or 0.0) / unit**2 + JITTER * variance
+    alpha = (noise or 0.0) / unit**2 + JITTER_SHARE * variance
     regressor = GaussianProcessRegressor(
         scaled, alpha=alpha, n_restarts_optimizer=3, random_state=seed
     )

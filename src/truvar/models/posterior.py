@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 # share of the prior variance: a measurement with a smaller predictive variance gives no information
-EXACT = 1e-14
-ROUNDING = 1e-12  # share of a precision below which the rest of a subtraction is rounding
+EXACT_VARIANCE_SHARE = 1e-14
+ROUNDING_SHARE = 1e-12  # share of a precision below which the rest of a subtraction is rounding
 # prior standard deviations: largest difference between a value and one that is known exactly
-CONTRADICTION = 1e-4
+MAX_CONTRADICTION_SDS = 1e-4
 
 
 class Posterior:
@@ -207,7 +207,7 @@ class Posterior:
         more observation is O(t^2).
 
         A row that the rows before it determine counts as measured with the smallest variance that
-        is an information, `EXACT` of the prior's, and as equal to what they predict, which
+        is an information, `EXACT_VARIANCE_SHARE` of the prior's, and as equal to what they predict, which
         `observe` has checked. Where nothing is left to estimate the constant from, the mean is NaN
         and the variance infinite.
         """
@@ -218,7 +218,7 @@ class Posterior:
         if self._prior_mean is None and t > 0:
             ones = self._ones[:t]
             precision = with_constant - of_ones**2 / float(ones @ ones)  # P_ii
-        known = precision > ROUNDING * with_constant
+        known = precision > ROUNDING_SHARE * with_constant
         means = np.full(t, np.nan)
         variances = np.full(t, np.inf)
         means[known] = self.values[known] - weights[known] / precision[known]
@@ -304,7 +304,7 @@ class Posterior:
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
         d = own + noise
         # What is known exactly already gets a row of zeros.
-        root = np.inf if d <= EXACT * self.scale**2 else float(np.sqrt(d))
+        root = np.inf if d <= EXACT_VARIANCE_SHARE * self.scale**2 else float(np.sqrt(d))
         row = self.factor.append(point, v, root)
         self._points[t] = point
         self._noise[t] = noise
@@ -399,7 +399,7 @@ class Posterior:
         # Rows without information get the smallest variance that is an information, instead of an
         # infinite one.
         rows[here, here + done] = np.where(
-            np.isinf(diagonal), np.sqrt(EXACT) * self.scale, diagonal
+            np.isinf(diagonal), np.sqrt(EXACT_VARIANCE_SHARE) * self.scale, diagonal
         )
         return self._inverse.update(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
 
@@ -409,7 +409,7 @@ class Posterior:
         Raises:
             InvalidMeasurementError: If the two differ.
         """
-        if abs(innovation) <= CONTRADICTION * self.scale:
+        if abs(innovation) <= MAX_CONTRADICTION_SDS * self.scale:
             return
         known = f"{y - innovation:.10g}"
         noise = for_interface("noise=...", cli="--noise VARIANCE", http="noise")

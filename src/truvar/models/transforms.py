@@ -24,8 +24,8 @@ from truvar._typing import Array
 SMALLEST_UNIT = 1e-50
 # of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of
 # 0 and 3 sd
-NODES = 32
-FLAT = 1e-6  # |lambda| below which the power is replaced by the logarithm
+QUADRATURE_NODES = 32
+LOG_POWER_TOLERANCE = 1e-6  # |lambda| below which the power is replaced by the logarithm
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class OutputTransform:
 
     def _quadrature(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation in the user's units of a normal z, by Gauss-Hermite quadrature."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
         weights = weights / weights.sum()
         values = self.inverse(mean[..., None] + sd[..., None] * nodes)
         means = values @ weights
@@ -130,14 +130,14 @@ def power_slope(u: Array, power: float) -> Array:
 
 def _power_of(size: Array, power: float) -> Array:
     """Return ((1 + |u|)^power - 1) / power for size = log(1 + |u|)."""
-    if abs(power) < FLAT:
+    if abs(power) < LOG_POWER_TOLERANCE:
         return np.asarray(size)
     return np.asarray(np.expm1(power * size) / power)
 
 
 def _root_of(value: Array, power: float) -> Array:
     """Return |u| with `_power_of(log(1 + |u|), power)` = value."""
-    if abs(power) < FLAT:
+    if abs(power) < LOG_POWER_TOLERANCE:
         return np.asarray(np.expm1(value))
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(power * value > -1.0, np.log1p(power * value) / power, np.inf)

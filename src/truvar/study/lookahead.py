@@ -15,7 +15,7 @@ from truvar._deprecation import deprecated_attribute
 from truvar.acquisition.confidence import bounds, intersection
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
-from truvar.models.posterior import EXACT
+from truvar.models.posterior import EXACT_VARIANCE_SHARE
 
 # Quantiles of the standard normal distribution at 0.5/16, 1.5/16, ..., 15.5/16: equally likely
 # values of the measurement, over which the outcome is averaged. They are literals because importing
@@ -58,7 +58,7 @@ def lookahead(learner: ActiveLearner, action: Action) -> Lookahead | None:
     n_undecided = int(undecided.sum())
     covariance, variance_there = posterior.observed_covariance(action.point)
     predictive_variance = variance_there + learner.surrogate.modelled_noise(action)
-    if predictive_variance <= EXACT * posterior.scale**2 or n_undecided == 0:
+    if predictive_variance <= EXACT_VARIANCE_SHARE * posterior.scale**2 or n_undecided == 0:
         return Lookahead(n_undecided, 0.0, 0.0)
     mean, before = learner.surrogate.moments
     shift = covariance[:n] / np.sqrt(

@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.acquisition.confidence import Confidence
-from truvar.acquisition.registry import METHODS
+from truvar.acquisition.registry import POLICY_METHODS
 from truvar.domain.costs import Cost, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
@@ -62,7 +62,7 @@ def check_interface(policy: Policy) -> None:
         policy,
         "confidence is a Confidence",
     )
-    for name in METHODS:
+    for name in POLICY_METHODS:
         _require(callable(getattr(policy, name, None)), policy, f"{name} is a method")
     _require(len(supported_goals(policy)) > 0, policy, "it supports at least one goal")
 

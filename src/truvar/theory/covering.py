@@ -17,7 +17,7 @@ import numpy as np
 
 from truvar._typing import Index, Mask
 from truvar.exceptions import InvalidArgumentError
-from truvar.models.posterior import EXACT
+from truvar.models.posterior import EXACT_VARIANCE_SHARE
 from truvar.theory.setting import Conditioned, TheorySetting
 
 MAX_ATTEMPT_SITES = 512  # sites that one attempt measures
@@ -99,7 +99,10 @@ class _Attempt:
         widest = self.sites[np.argmax(variance[self.sites])]
         d = variance + self._noise
         pays = np.divide(
-            self._given.covariance(widest) ** 2, d, out=np.zeros_like(d), where=d > EXACT
+            self._given.covariance(widest) ** 2,
+            d,
+            out=np.zeros_like(d),
+            where=d > EXACT_VARIANCE_SHARE,
         )
         x = int(np.argmax(np.minimum(pays, variance[widest]) / self._cost))
         self._given.measure(x, float(self._noise[x]))
@@ -129,7 +132,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
         ):  # the order of measurements does not matter: never an earlier one
             x = action // levels
             d = variance[x] + noise[action]
-            if variance[x] > EXACT and d > EXACT:
+            if variance[x] > EXACT_VARIANCE_SHARE and d > EXACT_VARIANCE_SHARE:
                 after = covariance - np.outer(covariance[:, x], covariance[x]) / d
                 heappush(waiting, (spent + float(cost[action]), next(number), action, after))
         if not waiting:

@@ -25,7 +25,7 @@ from truvar._typing import Array
 from truvar.acquisition.confidence import Confidence
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidArgumentError
-from truvar.models.posterior import EXACT, Posterior
+from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 
 CACHED_ENTRIES = 10_000_000  # entries of the prior covariance that a setting caches, by columns
 
@@ -163,7 +163,7 @@ class Conditioned:
     def measure(self, x: int, noise: float) -> None:
         """Condition on one more measurement; at a point that is known exactly it changes nothing."""
         d = self.variance[x] + noise
-        if d <= EXACT:
+        if d <= EXACT_VARIANCE_SHARE:
             return
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])

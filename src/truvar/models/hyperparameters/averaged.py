@@ -16,7 +16,7 @@ from truvar.models._outliers import find_outliers
 from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
 from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
-from truvar.models.likelihoods.gaussian import LARGEST, Gaussian
+from truvar.models.likelihoods.gaussian import LARGEST_LEARNED, Gaussian
 from truvar.models.observations import Observations
 from truvar.models.transforms import OutputTransform
 
@@ -27,7 +27,7 @@ ENSEMBLE_JITTER = 1e-8
 def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
     """Return the observation model of learned hyperparameters."""
     return Gaussian(
-        transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST
+        transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST_LEARNED
     )
 
 

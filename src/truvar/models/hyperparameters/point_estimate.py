@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from truvar.models.fit import JITTER, Model, fit, unfitted
+from truvar.models.fit import JITTER_SHARE, Model, fit, unfitted
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
@@ -51,7 +51,7 @@ class PointEstimate(LearnedFamily):
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
-            likelihood=Gaussian(jitter=JITTER),
+            likelihood=Gaussian(jitter=JITTER_SHARE),
         )
         noise = model.noise
         if noise is None or not self.hides_noise:

@@ -22,7 +22,7 @@ from truvar.exceptions import InvalidMeasurementError
 from truvar.models.transforms import OutputTransform
 
 # size of a value in a learned model: scores contain fourth powers of it, which must be finite
-LARGEST = 1e50
+LARGEST_LEARNED = 1e50
 LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
 LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 
