@@ -36,12 +36,12 @@ SMALL_SHARE = 1e-3  # shares of variance below this reduce the ambiguity in prop
 
 
 def ambiguity_curves(square: Array, weight: Array) -> Array:
-    """Return weight_j G(., square_j) as polynomials in v: the coefficients of v, v^2, ... (rows, DEGREE)."""
+    """Return weight_j G(., square_j) as polynomials, coefficients from v on: (rows, DEGREE)."""
     return np.asarray(_slope(SLOPE_NODES, square) @ SLOPE_FIT * weight[:, None])
 
 
 def linear_curves(total: Array) -> Array:
-    """Return total_j times the share of variance explained, 2 v - v^2, as polynomials in v: (rows, DEGREE)."""
+    """Return total_j times the share explained, 2 v - v^2, as polynomials: (rows, DEGREE)."""
     curves = np.zeros((len(total), DEGREE))
     curves[:, 0] = 2 * total
     curves[:, 1] = -total
@@ -56,7 +56,7 @@ def _slope(v: Array, square: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _reduction(unexplained, c):  # type: ignore[no-untyped-def]
-    """Evaluate the polynomial c where this share of the variance is not explained; never below 0, as G is not."""
+    """Evaluate the polynomial c at an unexplained share of the variance; at least 0, as G is."""
     v = 1.0 - np.sqrt(max(unexplained, 0.0))
     high = c[5] + v * (c[6] + v * (c[7] + v * (c[8] + v * c[9])))
     return max(v * (c[0] + v * (c[1] + v * (c[2] + v * (c[3] + v * (c[4] + v * high))))), 0.0)
@@ -71,7 +71,7 @@ def _coefficients(curve):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan", "nsz"})
 def ambiguity_reductions(covariance, inverse, variance, curves, out):  # type: ignore[no-untyped-def]
-    """Add to out_kx the expected reduction of the ambiguity, summed over rows, by measuring x at noise level k.
+    """Add to out_kx the expected reduction of the ambiguity by measuring x at noise level k.
 
     Args:
         covariance: C_jx. (rows, c)
@@ -93,7 +93,7 @@ def ambiguity_reductions(covariance, inverse, variance, curves, out):  # type: i
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ambiguity_reductions_by_quadrature(step, square, variance, weight, nodes, weights, out):  # type: ignore[no-untyped-def]
-    """Set out_x to the expected reduction of the weighted ambiguity by measuring x, integrating G numerically.
+    """Set out_x to the expected reduction of the weighted ambiguity, by numerical integration of G.
 
     Args:
         step: C_jx / d_x^(1/2). (rows, c)
@@ -122,7 +122,7 @@ def ambiguity_reductions_by_quadrature(step, square, variance, weight, nodes, we
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _insertion(path, count, legs, first, x):  # type: ignore[no-untyped-def]
-    """Return the least extra cost of inserting stop x into the path, and the position where it is reached."""
+    """Return the smallest extra cost of inserting stop x into the path, and the position for it."""
     best = np.inf
     position = 0
     for s in range(count + 1):

@@ -1,4 +1,4 @@
-"""Sums for the anticipating variants of eq. (3), compiled: which targets stay in M after a measurement.
+"""Compiled sums for the anticipating variants of eq. (3): which targets stay in M.
 
 | symbol | argument | shape |
 |---|---|---|
@@ -41,7 +41,7 @@ def anticipated_bounds(  # type: ignore[no-untyped-def]
     member,
     out,
 ):
-    """Add to out_x the sum over targets of P(the target stays in M) max(share s2, floor), after x is measured.
+    """Add to out_x the sum over targets of P(target stays in M after x) max(share s2, floor).
 
     Args:
         covariance: C_jx. (a, c)
@@ -177,7 +177,7 @@ def _envelope(intercept, slope, rows, lines, vertices, heights):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gap(vertex, intercept, slope, factor, vertices, heights):  # type: ignore[no-untyped-def]
-    """Return how far `factor` times an envelope lies above a line at one of its vertices; equal bounds do not."""
+    """Return how far `factor` times an envelope exceeds a line at a vertex; 0 for equal bounds."""
     height = factor * heights[vertex]
     move = slope * vertices[vertex]
     return height - (intercept + move) - ROUNDING * (abs(height) + abs(intercept) + abs(move))
@@ -185,7 +185,7 @@ def _gap(vertex, intercept, slope, factor, vertices, heights):  # type: ignore[n
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _crossing(above, below, intercept, slope, factor, vertices, heights):  # type: ignore[no-untyped-def]
-    """Return where an envelope crosses a line, between a vertex above the line and one that is not above it."""
+    """Return where an envelope crosses a line, between a vertex above it and one not above it."""
     while abs(above - below) > 1:
         middle = (above + below) // 2
         if _gap(middle, intercept, slope, factor, vertices, heights) > 0.0:
@@ -199,7 +199,10 @@ def _crossing(above, below, intercept, slope, factor, vertices, heights):  # typ
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _reaching(intercept, slope, factor, count, vertices, heights):  # type: ignore[no-untyped-def]
-    """Return the interval of z in which a line reaches `factor` times an envelope; its ends are equal if nowhere."""
+    """Return the interval of z in which a line reaches `factor` times an envelope.
+
+    Its ends are equal if the line reaches it nowhere.
+    """
     first = 0
     last = count - 1
     while (
@@ -318,7 +321,9 @@ def expected_bounds(  # type: ignore[no-untyped-def]
 def anticipated_level(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, threshold, average, out
 ):
-    """Add to out_x the sums of `anticipated_bounds` for an explicit threshold: a target stays while undecided.
+    """Add to out_x the sums of `anticipated_bounds` for an explicit threshold.
+
+    A target stays while it is undecided.
 
     Args:
         covariance: C_jx. (a, c)
@@ -357,7 +362,9 @@ def anticipated_level(  # type: ignore[no-untyped-def]
 def anticipated_levels(  # type: ignore[no-untyped-def]
     covariance, scale, variance, mean, root_beta, share, floor, thresholds, average, out
 ):
-    """Add to out_x the sums of `anticipated_level` for several thresholds: a target stays while one is undecided.
+    """Add to out_x the sums of `anticipated_level` for several thresholds.
+
+    A target stays while one of them is undecided.
 
     The bounds of a target hold a threshold for an interval of its moved mean, one for each
     threshold, and all of them have the same length: those that overlap are counted once.

@@ -99,7 +99,7 @@ def cell_information(weights, rest, normal, spare, labels, edges, out):  # type:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _truncation_share(alpha):  # type: ignore[no-untyped-def]
-    """Return the share of its variance that a standard normal loses when it is known to lie below alpha."""
+    """Return the share of variance that a standard normal loses if known to be below alpha."""
     hazard = np.sqrt(2 / np.pi) * np.exp(-0.5 * alpha * alpha) / math.erfc(-alpha / np.sqrt(2.0))
     return hazard * (hazard + alpha)
 

@@ -11,7 +11,7 @@ CHUNK = 1024  # kernel values computed at a time: they and their squares stay in
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def exponentials(z, work):  # type: ignore[no-untyped-def]
-    """Replace z <= 0 by exp(z), accurate to an ulp or two; below -700 the result stays at exp(-700).
+    """Replace z <= 0 by exp(z), accurate to an ulp or two, and by exp(-700) below -700.
 
     There is no branch and no call, so that the loops vectorise: exp(z) = 2^k exp(r) with |r| <=
     log(2) / 2, where exp(r) is a polynomial and 2^k is applied by adding k to the bits of the
@@ -119,7 +119,7 @@ def mixture_moments(  # type: ignore[no-untyped-def]
     means,
     left,
 ):
-    """Subtract from prior moments at some points what the observations explain, for every member of a mixture.
+    """Subtract from prior moments what the observations explain, for every member of a mixture.
 
     Made for a few hundred observations at most: a library call for each member would take longer
     than the arithmetic.
@@ -213,7 +213,7 @@ def forward_substitution(lower, columns):  # type: ignore[no-untyped-def]
 def likelihood_gradient(  # type: ignore[no-untyped-def]
     points, lengthscales, categorical, smoothness, variance, constant, alpha, inverse, out
 ):
-    """Add up the derivatives of a log marginal likelihood by log length-scales and log signal standard deviation.
+    """Add up the derivatives of a log marginal likelihood by log length-scales and log signal sd.
 
     With K = variance (R + constant) + noise, d log p / d theta = tr((alpha alpha^T - K^-1) dK / d
     theta) / 2.

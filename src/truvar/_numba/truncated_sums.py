@@ -27,7 +27,7 @@ ROWS_PER_SUM = 128
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, stop, out):  # type: ignore[no-untyped-def]
-    """Update columns start..stop by C_jx -= step_j u_x and add the truncated sums of the new C to `out`.
+    """Update columns start..stop by C_jx -= step_j u_x and add the sums of the new C to `out`.
 
     Both use the precision of the matrix; sums over more than `ROWS_PER_SUM` rows are completed in double
     precision.
@@ -141,7 +141,10 @@ def column_sums(matrix, rows, columns, excess, weight, predictive, out):  # type
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def truncated_sums(covariance, excess, weight, predictive, out):  # type: ignore[no-untyped-def]
-    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk): covariance (a, c), predictive and out (c, K)."""
+    """Add to out_xk the sum over rows of w_j min(C_jx^2, e_j d_xk).
+
+    The covariance is (a, c), `predictive` and `out` are (c, K).
+    """
     for j in range(len(excess)):
         row = covariance[j]
         e = excess[j]
@@ -154,7 +157,9 @@ def truncated_sums(covariance, excess, weight, predictive, out):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
 def candidate_sums(prior, explained, excess, weight, predictive, out):  # type: ignore[no-untyped-def]
-    """Add to out_xk the sum over targets of w_j min(C_xj^2, e_j d_xk) with C = prior - explained, a row per candidate.
+    """Add to out_xk the sum over targets of w_j min(C_xj^2, e_j d_xk), C = prior - explained.
+
+    The matrices have a row per candidate.
 
     Args:
         prior: k(x, j). (c, a)
@@ -217,7 +222,9 @@ def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)
 def contrast_sums(covariance, weight, leader, out):  # type: ignore[no-untyped-def]
-    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, L being the row `leader`; without C_Lx if that is < 0.
+    """Set out_x to the sum over rows of w_j (C_jx - C_Lx)^2, L being the row `leader`.
+
+    Without C_Lx if `leader` is negative.
 
     Args:
         covariance: C_jx. (a, c)

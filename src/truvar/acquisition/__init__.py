@@ -1,4 +1,4 @@
-"""Policies: each scores the table of candidates, and the candidate with the highest score is measured next.
+"""Policies: each scores the table of candidates, and the highest score is measured next.
 
 All names are imported on first use, so that `truvar.acquisition.registry` stays cheap to import.
 """

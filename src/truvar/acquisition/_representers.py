@@ -1,4 +1,4 @@
-"""Representer points: small sets of points that stand for a domain in draws of the posterior and in sums.
+"""Representer points: small sets of points that stand for a domain in draws and in sums.
 
 The representers of a box are spread over all of it. Where few of them are still undecided,
 `refined_points` adds points around the most promising ones, for one choice at a time: nothing of
@@ -39,7 +39,7 @@ PROPOSALS_PER_SCALE = 64
 
 
 def representer_sites(context: PolicyContext, count: int) -> Index:
-    """Return the sites that can be the maximiser: all of a small domain, otherwise `count` of high promise.
+    """Return the sites that can be the maximiser: of a large domain, the `count` most promising.
 
     The best mean is always among them. The others are a systematic sample in proportion to the root
     of the expected improvement, which spreads over the domain, completed by a weighted sample
@@ -84,7 +84,7 @@ def pivoted_cholesky(context: PolicyContext, sites: Index) -> tuple[Array, Index
 
 
 def systematic_sample(weight: Array, count: int, offset: float) -> Index:
-    """Return `count` rows in proportion to their weights, evenly along the rows; heavy rows several times.
+    """Return `count` rows in proportion to their weights; heavy rows several times.
 
     Args:
         weight: Weights of the rows, at least 0.
@@ -191,7 +191,7 @@ def _refine(context: PolicyContext) -> RefinedPoints:
 
 
 def leading_point(context: PolicyContext) -> Array:
-    """Return the point of a box with the highest posterior mean, (d,), found from representers and measured points."""
+    """Return the point of a box with the highest posterior mean that a search finds: (d,)."""
     return context.cached("leading point", lambda: _lead(context))
 
 
@@ -210,14 +210,14 @@ def _lead(context: PolicyContext) -> Array:
 
 
 def _where_allowed(context: PolicyContext, points: Array, values: Array) -> Array:
-    """Return values at points (q, d) of a box, minus infinity where the point cannot be chosen. Shape (q,)."""
+    """Return values at points (q, d) of a box, minus infinity where none can be chosen: (q,)."""
     if context.excluded is None and not context.domain.constraints:
         return values
     return np.where(context.actions.allows(points), values, -np.inf)
 
 
 def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array | None:
-    """Return the expected improvement on the best value so far, for every second choice of an optimum in a box.
+    """Return the expected improvement, for every second choice of an optimum in a box.
 
     A policy that asks where the optimum lies need not measure there, and representers tell it no
     more precisely than they lie.
@@ -247,7 +247,7 @@ def _measured(context: PolicyContext) -> Array:
 
 
 def _clouds(context: PolicyContext, centres: Array) -> Array:
-    """Return points around the centres at all scales, one of each scale after the other. Shape (q, d)."""
+    """Return points around the centres at all scales, one scale after the other: (q, d)."""
     domain = context.domain
     d = len(domain.columns)
     spacing = domain.extent * len(domain) ** (-1 / d)
@@ -265,7 +265,7 @@ def _clouds(context: PolicyContext, centres: Array) -> Array:
 
 
 def _predict(context: PolicyContext, points: Array) -> tuple[Array, Array]:
-    """Return mean and variance of the target task at points (q, d) of the box, given the observations."""
+    """Return mean and variance of the target task at points (q, d), given the observations."""
     if context.posterior.sites.shape[1] > points.shape[1]:
         points = np.column_stack([points, np.zeros(len(points))])
     return (

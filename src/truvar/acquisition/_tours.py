@@ -29,7 +29,9 @@ MAX_ROWS = 2500  # rows of a sum that a tour is planned with, at most
 
 @dataclass(frozen=True)
 class TourRows:
-    """Rows that the stops of a tour reduce something at, each by a function of the share of variance explained.
+    """Rows at which the stops of a tour reduce something.
+
+    The reduction of each is a function of the share of variance explained.
 
     Attributes:
         sites: Sites of the rows. Shape (rows,).
@@ -77,7 +79,7 @@ def tour_rows(context: PolicyContext, sites: Index, weight: Array, leader: int |
 
 
 def can_tour(context: PolicyContext, candidates: Candidates) -> bool:
-    """Return whether the cost depends on the position and the table is that of a finite domain without tasks.
+    """Return whether the cost depends on the position, in a finite domain without tasks.
 
     It must be the table of the whole domain, or of what a budget still pays for.
     """

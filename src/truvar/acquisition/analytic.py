@@ -197,7 +197,7 @@ class UCBPE(BasePolicy):
         check_exploration(self.explore, self.delta, self.divisor)
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return the upper confidence bound or, while its maximiser is pending, sigma(x). Shape (c, K)."""
+        """Return the upper confidence bound; sigma(x) while its maximiser is pending: (c, K)."""
         t = context.posterior.n_observed + 1
         beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t)
         next_beta = exploration(self.explore, self.delta, self.divisor, len(context.domain), t + 1)
@@ -216,7 +216,7 @@ class UCBPE(BasePolicy):
 
 
 def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
-    """Return whether a pending point has the highest upper confidence bound given the observations alone."""
+    """Return whether a pending point has the highest upper bound given the observations alone."""
     pending = context.pending_points
     pending = pending[context.is_target(pending)]
     if len(pending) == 0:
@@ -230,7 +230,7 @@ def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
 def _observed_moments(
     context: PolicyContext, candidates: Candidates | None = None
 ) -> tuple[Array, Array]:
-    """Return signed mean and variance given the observations alone, at the candidates or else on the domain."""
+    """Return signed moments given the observations alone, at the candidates or on the domain."""
     posterior = context.posterior
     if candidates is None:
         sites = np.arange(len(context.domain))
@@ -282,7 +282,7 @@ class GCHK(BasePolicy):
         return Confidence(ConstantBeta(9.0) if self.beta is None else self.beta, intersect=True)
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return the ambiguity a_t(x), or the width w_t(x) if the threshold is implicit. Shape (c, K)."""
+        """Return the ambiguity a_t(x), or the width w_t(x) with an implicit threshold: (c, K)."""
         mean, sd = moments(context, candidates)
         if not context.has_bounds:
             return self.score_table(context, candidates, sd)

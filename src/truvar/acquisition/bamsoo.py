@@ -1,4 +1,4 @@
-"""BaMSOO: simultaneous optimistic optimisation over a tree of cells (Wang, Shakibi, Jin, de Freitas 2014).
+"""BaMSOO: optimistic optimisation over a tree of cells (Wang, Shakibi, Jin, de Freitas 2014).
 
 The centre of a cell is measured only if the model leaves it a chance to beat the best value so far.
 
@@ -142,7 +142,7 @@ class Tree:
 
 @blas_in_one_thread()
 def next_point(context: PolicyContext, eta: float) -> Array | None:
-    """Return the first point that BaMSOO needs and that is neither measured nor pending; None if it needs none."""
+    """Return the first point that BaMSOO needs and neither has nor awaits; None if none."""
     tree = Tree(context, eta)
     wanted = _insert(tree, list(_root(context)), depth=0)
     while wanted is None and any(tree.leaves) and tree.n_expansions < MAX_EXPANSIONS:
@@ -166,7 +166,7 @@ def next_point(context: PolicyContext, eta: float) -> Array | None:
 
 
 def _insert(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
-    """Insert cells with their values; stop at the first cell that must be measured and return its point."""
+    """Insert cells with their values; return the point of the first that must be measured."""
     if len(tree.leaves) <= depth:
         tree.leaves.append([])
     for cell in cells:
@@ -185,7 +185,7 @@ def _insert(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
 
 
 def _predict(tree: Tree, cells: list[Cell]) -> None:
-    """Store predictions for cells; in a box for two more generations too, since many at once cost little more."""
+    """Store predictions for cells; in a box for two more generations, which costs little."""
     context = tree.context
     family = list(cells)
     sites = None
@@ -224,7 +224,7 @@ def _root(context: PolicyContext) -> Iterator[Cell]:
 
 
 def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
-    """Yield the thirds of a cell along its longest side; nothing if there are no points left to separate."""
+    """Yield the thirds of a cell along its longest side; none if there are no points to separate."""
     side = int(np.argmax(cell.size))
     if cell.size[side] < SMALLEST_SIDE or (cell.inside is not None and len(cell.inside) == 1):
         return
@@ -259,6 +259,6 @@ def _cell(
 
 
 def _widths(context: PolicyContext) -> Array:
-    """Return the width of the domain along each column, (d,); 1 where all points have the same coordinate."""
+    """Return the width of the domain along each column, (d,), or 1 where that is 0."""
     width = np.ptp(context.domain.bounds, axis=1)
     return np.where(width > 0, width, 1.0)

@@ -1,4 +1,4 @@
-"""Interface between Algorithm 1 and a policy: what a policy sees, what it provides, and a base class for our own.
+"""Interface between Algorithm 1 and a policy: what a policy sees and what it provides.
 
 | name | role |
 |---|---|
@@ -105,12 +105,12 @@ class PolicyContext:
 
     @property
     def posterior(self) -> Posterior:
-        """Posterior of f given the observations; its `pending_variance` is given the pending points too."""
+        """Posterior of f; its `pending_variance` is given the pending points too."""
         return self.engine.posterior
 
     @property
     def moments(self) -> tuple[Array, Array]:
-        """Mean and standard deviation on the domain, (n,) each, given pending points; high means are good."""
+        """Mean and sd on the domain, given pending points; high means are good: (n,) each."""
         n = len(self.targets)
         posterior = self.posterior
         if self.ensemble is None:
@@ -141,14 +141,14 @@ class PolicyContext:
         return self.cached("rng", lambda: np.random.default_rng(self.seed))
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value of `compute`, called at most once per key and choice, however many tables are scored."""
+        """Return the value of `compute`, which is called at most once per key and choice."""
         if key not in self.cache:
             self.cache[key] = compute()
         value: T = self.cache[key]
         return value
 
     def is_target(self, points: Array) -> Mask:
-        """Return which points (q, d') belong to the target task; all of them in a study without tasks."""
+        """Return which points (q, d') belong to the target task; all in a study without tasks."""
         if len(self.posterior.sites) == len(self.domain):
             return np.ones(len(points), bool)
         return np.asarray(points[:, -1] == 0)
@@ -159,7 +159,7 @@ class PolicyContext:
 
 
 class Policy(Protocol):
-    """Protocol of a policy: it scores every candidate; the candidate with the highest score is measured next."""
+    """Protocol of a policy: it scores all candidates, and the highest score is measured."""
 
     @property
     def per_cost(self) -> bool:
@@ -168,7 +168,7 @@ class Policy(Protocol):
 
     @property
     def signed(self) -> bool:
-        """Whether scores can be negative. If not, a score of zero everywhere means that nothing is left to gain."""
+        """Whether scores can be negative. If not, zero everywhere means: nothing left to gain."""
         ...
 
     @property
@@ -190,7 +190,7 @@ class Policy(Protocol):
         ...
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
-        """Return the rows of the table to choose among; None for all rows, and in a box for all its points."""
+        """Return the rows of the table to choose among; None: all rows, or all points of a box."""
         ...
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
@@ -200,7 +200,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class ProposalPolicy(Protocol):
-    """Policy that names the points of a box to choose among, so that its score need not be maximised over the box."""
+    """Policy that names the points of a box to choose among, so that the box is not searched."""
 
     def propose(self, context: PolicyContext) -> Array:
         """Return the points to choose among. Shape (q, d)."""
@@ -209,10 +209,10 @@ class ProposalPolicy(Protocol):
 
 @runtime_checkable
 class StartingPolicy(Protocol):
-    """Policy that knows points of a box near which its score may be high, for the search of the highest score."""
+    """Policy that knows points of a box near which its score may be high, to search from."""
 
     def starts(self, context: PolicyContext) -> Array | None:
-        """Return points to start from, beside the best representer. Shape (s, d), or None if there are none."""
+        """Return points (s, d) to start from, beside the best representer; None: there are none."""
         ...
 
 

@@ -209,7 +209,10 @@ class TheoremBeta:
             cost = 1.1 * (start.spent + epoch_cost)
 
     def at_cost(self, cost: float, start: EpochStart) -> float:
-        """Return eq. (14) for a total cost at the end of the epoch: the lemma's beta at the last t that it pays for."""
+        """Return eq. (14) for a total cost at the end of the epoch.
+
+        This is the lemma's beta at the last t that the cost pays for.
+        """
         return lemma_beta(start.n_actions, cost / start.min_cost, self.delta)
 
 
@@ -261,7 +264,7 @@ class Epoch:
 
     @property
     def tau(self) -> float:
-        """eta^2 / beta: the truncation, below which a variance (share of the prior's) is small enough in this epoch."""
+        """eta^2 / beta: the share of the prior variance below which this epoch truncates."""
         return self.eta**2 / self.beta
 
 
@@ -306,7 +309,7 @@ class Confidence:
             )
 
     def resolve_goal(self, goal: GoalT) -> GoalT:
-        """Return the goal with `monotone` decided: a goal that leaves it open gets what belongs to these bounds."""
+        """Return the goal with `monotone` decided: if it is open, as these bounds require."""
         if goal.monotone is not None:
             return goal
         proven = isinstance(self.beta, TheoremBeta | RKHSBeta)
@@ -318,7 +321,7 @@ class Confidence:
         return self._epoch(1, start(self.eta))
 
     def advance(self, epoch: Epoch, widest: float, start: Callable[[float], EpochStart]) -> Epoch:
-        """Lines 5-6 of Algorithm 1: start the next epoch while the confidence in M is within the target.
+        """Lines 5-6 of Algorithm 1: start epochs while the confidence in M is within the target.
 
         It also ends if no variance is left, or if eta is so small that rounding decides.
 

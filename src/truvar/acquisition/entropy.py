@@ -1,4 +1,4 @@
-"""Policies that look one measurement ahead: its information about the maximiser, the maximum or the level set.
+"""Policies that look one measurement ahead, at the maximiser, the maximum or the level set.
 
 ES, PES, MRS and MES share one Monte-Carlo draw of f on representer points (quasi-random, the same
 for all candidates). In a box, ES, PES and MRS continue as EI once all draws agree on one
@@ -92,7 +92,7 @@ class PosteriorDraws:
         return len(self.starts)
 
     def weights(self, step: Array) -> tuple[SingleArray, SingleArray]:
-        """Return how the surprise z follows from `normal`, (m, k), and the standard deviation of the rest, (m,)."""
+        """Return how the surprise z follows from `normal`, (m, k), and the sd of the rest, (m,)."""
         weights = self.whitening @ step
         rest = np.sqrt(np.maximum(1.0 - (weights**2).sum(axis=0), 0.0))
         return np.ascontiguousarray(weights.T, dtype=np.float32), rest.astype(np.float32)
@@ -173,7 +173,7 @@ def _improvement_once_agreed(
 
 
 def expected_improvement_table(context: PolicyContext, candidates: Candidates) -> Array:
-    """Return expected improvement, the same at every noise level, and 0 for other tasks. Shape (c, K)."""
+    """Return expected improvement, equal at all noise levels and 0 for other tasks: (c, K)."""
     expected = expected_improvement(*moments(context, candidates), incumbent(context))
     expected[~context.is_target(candidates.points)] = 0.0
     return np.repeat(expected[:, None], candidates.n_levels, axis=1)
@@ -293,7 +293,7 @@ class PES(BasePolicy):
 
 @dataclass(frozen=True)
 class MRS(BasePolicy):
-    """Minimum regret search: expected reduction of the regret of a point drawn from p_max (Metzen 2016).
+    """Minimum regret search: expected reduction of the regret of a draw from p_max (Metzen 2016).
 
     The regret is E max f - E mu(x), x ~ p_max, and E max f does not change on average. With z the
     surprise, mu moves by `step` z, so that the regret falls by E[z step(x*)]: a quadratic form in
@@ -332,7 +332,7 @@ class MRS(BasePolicy):
 
 
 def _hessian_of_maximum(draws: PosteriorDraws) -> tuple[Index, Array]:
-    """Return the representers that win, (G,), and their rows of the Hessian of E max f in the means, (G, R)."""
+    """Return the representers that win, (G,), and their rows of the Hessian of E max f, (G, R)."""
     centred = draws.normal.astype(float) - draws.normal.mean(axis=1)[:, None]
     # (k, G): E normal 1{g wins}
     products = np.add.reduceat(centred, draws.starts, axis=1) / len(draws.maximiser)
@@ -341,7 +341,7 @@ def _hessian_of_maximum(draws: PosteriorDraws) -> tuple[Index, Array]:
 
 @dataclass(frozen=True)
 class MES(BasePolicy):
-    """Max-value entropy search: information of f(x) about the maximum f*, from draws of it (Wang and Jegelka 2017).
+    """Max-value entropy search: information of f(x) about the maximum (Wang and Jegelka 2017).
 
     Noise is left out, as in their paper. As in their code, f* is at least five standard deviations
     of the noise above the best value observed: otherwise the last digits of a maximum already found
@@ -371,7 +371,7 @@ class MES(BasePolicy):
 
     @blas_in_one_thread()
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return the mean over f* of g phi(g) / (2 Phi(g)) - log Phi(g), g = (f* - mu) / sigma. Shape (c, K)."""
+        """Return E g phi(g) / (2 Phi(g)) - log Phi(g) over f*, g = (f* - mu) / sigma: (c, K)."""
         shares = (np.arange(self.maxima) + 0.5) / self.maxima
         drawn = posterior_draws(context, self.representers, self.draws).maximum
         maxima = context.cached(("maxima", self.maxima), lambda: np.quantile(drawn, shares))
@@ -438,7 +438,7 @@ class SUR(BasePolicy):
         return gains
 
     def _ambiguous_rows(self, context: PolicyContext) -> tuple[Index, Array, Array, Array]:
-        """Return the points to sum over, the number of points each stands for, ((mu - h) / sigma)^2 and sigma^2.
+        """Return the points to sum over, their multiplicities, ((mu - h) / sigma)^2 and sigma^2.
 
         With several thresholds a point is a row for each.
         """

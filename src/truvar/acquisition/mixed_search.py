@@ -79,7 +79,7 @@ def climb(score: Score, domain: Domain, start: Array) -> Array:
 
 
 def climbing(domain: Domain, start: Array) -> LocalSearch:
-    """Search for a local maximum of a score in a box, near `start` (d,) and at least as good; as `polishing`."""
+    """Search a box for a local maximum near `start` (d,), at least as good; as `polishing`."""
     if not domain.discrete:
         return (yield from polishing(domain.bounds, start))
     x = np.array(start, dtype=float)
@@ -101,13 +101,13 @@ def climbing(domain: Domain, start: Array) -> LocalSearch:
 
 
 def _free_sides(domain: Domain, x: Array) -> Index:
-    """Return the continuous sides along which a point can move; along others it stays the same point."""
+    """Return the continuous sides along which a point can move."""
     sides = np.array([k for k in range(len(x)) if k not in domain.discrete], dtype=int)
     return np.asarray(sides[_is_free(domain, x[None, :], sides)[0]])
 
 
 def _is_free(domain: Domain, points: Array, sides: Index) -> Mask:
-    """Return which points (q, d) become other points by moving along which continuous sides: (q, sides)."""
+    """Return which points (q, d) change by moving along which continuous sides: (q, sides)."""
     moved = np.repeat(points, len(sides), axis=0)
     rows = np.arange(len(moved))
     columns = np.tile(sides, len(points))
@@ -118,7 +118,7 @@ def _is_free(domain: Domain, points: Array, sides: Index) -> Mask:
 
 
 def _exchanges(domain: Domain, x: Array) -> Array:
-    """Return the points that differ from x in one level, and in the sides that it decides about. Shape (q, d)."""
+    """Return the points that differ from x in one level, and in sides that it decides: (q, d)."""
     rows: list[Array] = []
     for k in domain.discrete:
         levels = _other_levels(domain.parameters[k], float(x[k]))
@@ -140,7 +140,7 @@ def _other_levels(parameter: Parameter, x: float) -> Array:
 
 
 def _combinations(domain: Domain, starts: Array) -> Array:
-    """Return combinations to look at, those of the starts among them. Shape (m, sides with levels)."""
+    """Return combinations to look at, those of the starts included: (m, sides with levels)."""
     parameters = [domain.parameters[k] for k in domain.discrete]
     if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
         return _different(domain, mesh([parameter.levels for parameter in parameters]))
@@ -156,20 +156,20 @@ def _combinations(domain: Domain, starts: Array) -> Array:
 
 
 def _different(domain: Domain, combinations: Array) -> Array:
-    """Return those of the combinations (m, sides with levels) that are different points of the box, in order."""
+    """Return the combinations (m, sides with levels) that are different points of the box."""
     points = domain.canonical(_placed(domain, combinations))
     return np.unique(points[:, list(domain.discrete)], axis=0)
 
 
 def _placed(domain: Domain, combinations: Array) -> Array:
-    """Return a point of each combination (m, sides with levels), the same one in the other sides. Shape (m, d)."""
+    """Return a point (m, d) of each combination (m, sides with levels), alike in other sides."""
     points = np.tile(domain.points[0], (len(combinations), 1))
     points[:, list(domain.discrete)] = combinations
     return points
 
 
 def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
-    """Return points of every combination, the same number of each, one combination after the other. Shape (q, d)."""
+    """Return equally many points of every combination, one combination after the other: (q, d)."""
     d = len(domain.columns)
     free = [k for k in range(d) if k not in domain.discrete]
     if not free:
@@ -188,7 +188,7 @@ def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
 
 @cache
 def _unit_points(count: int, d: int) -> Array:
-    """Return the first points of a scrambled Sobol sequence in the unit cube, the same ones every time: (count, d)."""
+    """Return the first points of one scrambled Sobol sequence in the unit cube: (count, d)."""
     from scipy.stats import qmc  # imports slowly
 
     sobol = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0))

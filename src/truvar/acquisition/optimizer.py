@@ -1,4 +1,4 @@
-"""Maximisation of a score over a box: DIRECT (Jones, Perttunen, Stuckman 1993), then a local search.
+"""Maximisation of a score over a box: DIRECT (Jones et al. 1993), then a local search.
 
 Hand-written because library versions of DIRECT (scipy.optimize.direct, NLopt) evaluate one point at
 a time: scoring many points at once costs little more than scoring one. For the same reason a round
@@ -31,7 +31,7 @@ MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reac
 
 
 def best_in_box(score: Score, bounds: Array, start: Array) -> Array:
-    """Return the point of the box with the highest score that was found, at least as good as `start`.
+    """Return the best point of the box that a search finds, at least as good as `start`.
 
     Args:
         score: Maps points (q, d) to scores (q,).
@@ -46,7 +46,7 @@ def best_in_box(score: Score, bounds: Array, start: Array) -> Array:
 
 
 def direct(score: Score, d: int) -> Array:
-    """Return the best point (d,) of the unit cube that DIRECT finds, dividing a round of rectangles at a time."""
+    """Return the best point (d,) of the unit cube that DIRECT finds, in rounds of rectangles."""
     centres = np.full((1, d), 0.5)
     cuts = np.zeros((1, d), dtype=int)  # trisections of each side
     values = score(centres)
@@ -95,7 +95,7 @@ def polish(score: Score, bounds: Array, start: Array) -> Array:
 
 
 def search_together(score: Score, searches: Sequence[LocalSearch]) -> list[tuple[Array, float]]:
-    """Run local searches side by side, so that the points that they ask for next are scored together.
+    """Run local searches side by side, so that their next points are scored together.
 
     Args:
         score: Maps points (q, d) to scores (q,).
@@ -182,13 +182,13 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
 
 
 def _within_unit(points: Array) -> Array:
-    """Return points moved into the unit cube; `np.clip` takes several times as long for a few of them."""
+    """Return points moved into the unit cube, faster than `np.clip` for a few of them."""
     return np.minimum(np.maximum(points, 0.0), 1.0)
 
 
 @cache
 def _directions(d: int) -> Array:
-    """Return offsets that determine a quadratic: both ways along every axis, and the diagonals of two axes."""
+    """Return offsets that determine a quadratic: along every axis and on diagonals of two axes."""
     axes = np.eye(d)
     diagonals = []
     for i in range(d):
@@ -207,12 +207,12 @@ def _pairs(d: int) -> tuple[Index, Index]:
 
 @cache
 def _quadratic_fit(d: int) -> Array:
-    """Return the matrix that maps the rise in all `_directions` to the coefficients of a quadratic."""
+    """Return the matrix from the rise in all `_directions` to the coefficients of a quadratic."""
     return np.asarray(np.linalg.pinv(_design(_directions(d))))
 
 
 def _design(offsets: Array) -> Array:
-    """Return the terms of a quadratic at offsets (q, d): linear, then products of two coordinates."""
+    """Return the terms of a quadratic at offsets (q, d): linear, then products of two."""
     i, j = _pairs(offsets.shape[1])
     return np.hstack([offsets, offsets[:, i] * offsets[:, j]])
 

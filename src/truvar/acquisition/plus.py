@@ -81,7 +81,7 @@ class Plus(BasePolicy):
         return PES(self.representers, self.draws)
 
     def starts(self, context: PolicyContext) -> Array | None:
-        """Return the point of highest posterior mean, near which the score of an optimum in a box may be high."""
+        """Return the point of highest posterior mean, near which the score in a box may be high."""
         if not self.refine or context.goal.level_set or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
@@ -145,7 +145,7 @@ class UndecidedRows:
 
 
 def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
-    """Return at most `count` undecided rows, inside M or not: points that have left M can return."""
+    """Return at most `count` undecided rows, inside M or not, as points can return to M."""
     mean, sd = context.moments
     distances = []
     for level in thresholds(context):

@@ -47,7 +47,7 @@ POLICY_METHODS = ("check_supported", "candidate_rows", "score")  # what every po
 POLICY_NAMES: dict[str, str] = {"auto": "WeightedTruVaR"} | {
     class_name.lower(): class_name for class_name in POLICY_MODULES
 }
-"""Name at the command line and in problem files ("ei") -> class name ("EI"); "auto" is the policy we recommend."""
+"""Name in commands and problem files ("ei") -> class name ("EI"); "auto" is the default."""
 
 
 def policy_class(name: str) -> Callable[..., Policy]:
@@ -75,7 +75,7 @@ def policy_classes() -> dict[str, Callable[..., Policy]]:
 
 
 def has_cost_option(policy: Callable[..., Policy]) -> bool:
-    """Return whether a policy class has the option `per_cost`, which a name with "/cost" turns on."""
+    """Return whether a policy class has the option `per_cost`, which "/cost" turns on."""
     options: Any = policy
     return "per_cost" in {option.name for option in fields(options)}
 

@@ -61,7 +61,7 @@ class Random(BasePolicy):
 
 @dataclass(frozen=True)
 class Thompson(BasePolicy):
-    """Thompson sampling: the maximiser of one draw of f from the posterior (Thompson 1933; Russo and Van Roy 2014).
+    """Thompson sampling: the maximiser of one draw of f (Thompson 1933; Russo and Van Roy 2014).
 
     A point is chosen with the probability that it is the best one. On a domain of at most
     `representers` points the draw is joint over all of them, and exact. On a larger domain it is
@@ -128,7 +128,7 @@ class Draw:
     weights: Array
 
     def at(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return the draw at the candidates; off the representers the mean of f given the draw. Shape (c,)."""
+        """Return the draw at the candidates; elsewhere the mean given the draw: (c,)."""
         values = np.full(len(candidates.points), np.nan)
         if candidates.sites is not None:
             by_site = np.full(len(context.posterior.sites), np.nan)

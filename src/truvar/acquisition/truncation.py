@@ -38,7 +38,7 @@ def excess(variance: Array, tau: float) -> Array:
 def truncated_reduction(
     engine: Engine, targets: Mask, tau: float, candidates: Candidates, only_best: bool = False
 ) -> Array:
-    """Return g_t({x}): the reduction of truncated variance over the targets by measuring each candidate.
+    """Return g_t({x}): the reduction of truncated variance by measuring each candidate.
 
     Args:
         engine: Computes the sums.
@@ -93,7 +93,7 @@ def truncated_reduction_at(covariance: Array, variance: Array, tau: float, d: Ar
 def weighted_reduction(
     engine: Engine, rows: Index, weight: Array, candidates: Candidates, only_best: bool = False
 ) -> Array:
-    """Return the sum over rows j of w_j C_jx^2 / d_x, the weighted reduction of variance by measuring each candidate.
+    """Return the weighted reduction of variance by each candidate, sum_j w_j C_jx^2 / d_x.
 
     C_jx^2 <= sigma_j^2 sigma_x^2 <= sigma_j^2 d_x, so that min(C_jx^2 / d_x, sigma_j^2) truncates
     nothing.
@@ -135,7 +135,7 @@ def contrast_reduction(
     candidates: Candidates,
     only_best: bool = False,
 ) -> Array:
-    """Return the sum over rows j of w_j (C_jx - C_Lx)^2 / d_x: the weighted reduction of the variance of f_j - f_L.
+    """Return the weighted reduction of the variance of f_j - f_L, sum_j w_j (C_jx - C_Lx)^2 / d_x.
 
     Args:
         posterior: Gives the covariances. Rows are few, so that keeping them in an engine would not
@@ -184,7 +184,10 @@ def contrast_reduction(
 
 
 def contrast_variance(posterior: Posterior, rows: Index, leader: int) -> Array:
-    """Return the variance of f_j - f_L over the rows, given pending points; L is the row at position `leader`: (a,)."""
+    """Return the variance of f_j - f_L over the rows, given pending points: (a,).
+
+    L is the row at position `leader`.
+    """
     column = np.zeros((1, 1))
     here = Candidates(
         posterior.sites[rows[leader]][None, :], column, column + 1.0, rows[leader : leader + 1]
@@ -212,7 +215,7 @@ def _divide(value: Array | float, d: Array) -> Array:
 def covariance_tiles(
     engine: Engine, rows: Index, candidates: Candidates
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of candidate rows with Cov(rows, those candidates), whether the candidates are sites or not."""
+    """Yield slices of candidate rows with Cov(rows, those candidates), sites or not."""
     count = len(candidates.points)
     is_whole_grid = candidates.sites is not None and count == len(engine.posterior.sites)
     size = min(TILE_ROWS, max(1, TILE_ENTRIES // max(len(rows), 1)))

@@ -1,4 +1,4 @@
-"""TruVaR's acquisition function, eq. (3): truncated variance reduction over M per unit cost, and look-ahead variants.
+"""TruVaR's acquisition function, eq. (3), and its look-ahead variants.
 
 | paper | here | shape |
 |---|---|---|
@@ -124,7 +124,7 @@ class TruVaR(BasePolicy):
         _ = self.confidence  # checks beta, eta, r and slack
 
     def check_supported(self, goal: Goal, n_levels: int) -> None:
-        """Check goal and noise levels; what is anticipated depends on thresholds, or a fraction of the maximum.
+        """Check goal and noise levels against what is anticipated.
 
         Raises:
             UnsupportedGoalError: If `anticipate` does not go with the goal.
@@ -140,7 +140,7 @@ class TruVaR(BasePolicy):
 
     @staticmethod
     def plus() -> Plus:
-        """Return `Plus()`, the policy that reduces the ambiguity of the answer instead of the variance."""
+        """Return `Plus()`, which reduces the ambiguity of the answer instead of the variance."""
         from truvar.acquisition.plus import Plus
 
         return Plus()
@@ -159,7 +159,7 @@ class TruVaR(BasePolicy):
         return np.flatnonzero(allowed[candidates.sites % len(allowed)])
 
     def starts(self, context: PolicyContext) -> Array | None:
-        """Return points of a box near which the score may be high, beside the representers; None if there are none."""
+        """Return points of a box near which the score may be high; None if there are none."""
         refined = self._refined(context)
         return None if refined is None else refined.centres
 
@@ -190,7 +190,7 @@ class TruVaR(BasePolicy):
     def _gains(
         self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None
     ) -> Array:
-        """Return the numerator of eq. (3) or of its variation, summed over the refined points too. Shape (c, K)."""
+        """Return the numerator of eq. (3) or of its variant, refined points included: (c, K)."""
         if self.anticipate is not None:
             return self._anticipated_gains(context, candidates, refined)
         variance = context.posterior.scale**2
@@ -205,7 +205,10 @@ class TruVaR(BasePolicy):
     def _anticipated_gains(
         self, context: PolicyContext, candidates: Candidates, refined: RefinedPoints | None
     ) -> Array:
-        """Return eq. (3) with M_{t-1|x} in its second sum: a point that leaves M takes its whole term. Shape (c, K)."""
+        """Return eq. (3) with M_{t-1|x} in its second sum: (c, K).
+
+        A point that leaves M takes its whole term.
+        """
         posterior = context.posterior
         rows = np.flatnonzero(context.targets)
         variance = posterior.pending_variance[rows]
@@ -238,7 +241,7 @@ class TruVaR(BasePolicy):
         return np.asarray(np.maximum(before - after.T, 0.0))
 
     def _staying_sums(self, goal: Goal, member: Mask) -> tuple[Any, tuple[Any, ...]]:
-        """Return the compiled function for the targets that stay in M, and its arguments that depend on the goal.
+        """Return the compiled function for the targets that stay in M, and its arguments.
 
         Args:
             goal: Says which targets stay.

@@ -1,4 +1,4 @@
-"""Functions that several policies share: moments at the candidates, the incumbent value, the threshold.
+"""Functions that several policies share: moments, the incumbent value, the threshold.
 
 | name | meaning | shape |
 |---|---|---|
@@ -24,7 +24,7 @@ from truvar.messages import for_interface
 
 
 def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Array]:
-    """Return mean and standard deviation of f at the candidates, given pending points; high means are good.
+    """Return mean and sd of f at the candidates, given pending points; high means are good.
 
     Returns:
         The means and the standard deviations. Shape (c,) each.
@@ -61,7 +61,7 @@ def moments(context: PolicyContext, candidates: Candidates) -> tuple[Array, Arra
 
 
 def best_observed(context: PolicyContext) -> float:
-    """Return the best observation, signed so that high is good; the best prior mean before the first."""
+    """Return the best observation, signed; the best prior mean before the first."""
     if context.best_y is None:
         return float(
             (context.goal.sign * context.posterior.prior_means[: len(context.domain)]).max()
@@ -70,7 +70,7 @@ def best_observed(context: PolicyContext) -> float:
 
 
 def incumbent(context: PolicyContext) -> float:
-    """Return the best value so far, signed so that high is good, with the posterior mean for pending points."""
+    """Return the best value so far, signed, with the posterior mean for pending points."""
     return context.cached("incumbent", lambda: _incumbent(context))
 
 
@@ -108,7 +108,7 @@ def level_set_goal(context: PolicyContext) -> LevelSet:
 
 
 def thresholds(context: PolicyContext) -> tuple[float, ...]:
-    """Return all thresholds of a level set, in the units of the model; one of an implicit threshold, as `threshold`."""
+    """Return all thresholds of a level set in the units of the model, as `threshold` does one."""
     if isinstance(context.goal, Bands):
         return context.goal.thresholds
     return (threshold(context),)

@@ -1,4 +1,4 @@
-"""The policy `WeightedTruVaR`: variance reduction over what is still undecided, weighted by how undecided it is.
+"""The policy `WeightedTruVaR`: variance reduction over points weighted by how undecided they are.
 
 It is TruVaR's sum, eq. (3), with a weight for every row in place of membership of M:
 
@@ -89,7 +89,7 @@ class WeightedTruVaR(BasePolicy):
         check_boolean(self.refine, "refine")
 
     def starts(self, context: PolicyContext) -> Array | None:
-        """Return the point of highest posterior mean, near which the score of an optimum in a box may be high."""
+        """Return the point of highest posterior mean, near which the score in a box may be high."""
         if not self.refine or context.goal.level_set or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
@@ -146,7 +146,7 @@ class WeightedRows:
 
 
 def undecided_rows(context: PolicyContext) -> WeightedRows:
-    """Return the undecided rows of a level set, inside M or not: points that have left M can return.
+    """Return the undecided rows of a level set, inside M or not, as points can return to M.
 
     Probabilities are those of the mixture where the hyperparameters are averaged over, and sigma^2
     is that of the model that the covariances belong to: w_j C_jx^2 / d_x is then p (1 - p) times a
@@ -167,7 +167,7 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
 
 
 def possible_maximisers(context: PolicyContext, representers: int, draws: int) -> WeightedRows:
-    """Return the points that win a draw of f, weighted; all weights are 0 where nothing is left to tell apart.
+    """Return the points that win a draw of f, weighted; all 0 if nothing is left to tell apart.
 
     Args:
         context: The context of the choice.
@@ -211,7 +211,7 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
 def _mixture(
     context: PolicyContext, sites: Index, draws: int
 ) -> tuple[SingleArray, SingleArray | None]:
-    """Return the mean at some sites for every draw, up to a constant, and the factor of the standard deviation there.
+    """Return the mean at some sites for every draw, up to a constant, and the factor of the sd.
 
     Each member of a mixture gets an equal share of the draws; what is correlated is as in the most
     probable model.

@@ -1,4 +1,4 @@
-"""Choices in a given context: an optimum is looked for within the context, and a box is searched with it kept fixed."""
+"""Choices in a given context: an optimum is sought in it, and a box searched with it fixed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def within_context(
 def _best_value(
     policy_context: PolicyContext, given: ContextSlice, measured: Sequence[tuple[Action, float]]
 ) -> float | None:
-    """Return the best value measured in the context; the best posterior mean there if nothing was."""
+    """Return the best value measured in the context; the best posterior mean without any."""
     if policy_context.best_y is None:
         return None
     sign = policy_context.goal.sign
@@ -69,7 +69,7 @@ def _best_value(
 
 
 def search_slice(score: Score, given: ContextSlice, start: Array) -> Array:
-    """Return the point of a box in the given context with the highest score that was found. Shape (d,).
+    """Return the best point of a box in the given context that a search finds: (d,).
 
     Args:
         score: Maps points (q, d) of the box to scores (q,).
@@ -82,7 +82,7 @@ def search_slice(score: Score, given: ContextSlice, start: Array) -> Array:
 
 
 def climb_in_slice(score: Score, given: ContextSlice, start: Array) -> Array:
-    """Return a local maximum of the score in the given context of a box, near `start` (d,). Shape (d,)."""
+    """Return a local maximum of the score in the given context, near `start` (d,): (d,)."""
     return _whole(given, climb(_in_slice(score, given), _chosen_columns(given), start[given.free]))
 
 

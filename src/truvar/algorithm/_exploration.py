@@ -1,4 +1,4 @@
-"""Exploration: the measurement that removes most variance, and the risk of a failure that a choice may take."""
+"""Exploration: the measurement that removes most variance, at a limited risk of failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_MIN_FEASIBILITY = 0.75
 def remove_variance(
     learner: ActiveLearner, context: PolicyContext, targets: Mask, table: Candidates
 ) -> loop.Choice | None:
-    """Choose the row that removes most variance, per unit cost, from the targets that are likely to be measurable.
+    """Choose the row that removes most variance per unit cost from targets likely to succeed.
 
     Rows and targets that are likely to fail count only if nothing else is left to gain.
 

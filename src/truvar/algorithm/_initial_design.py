@@ -23,7 +23,7 @@ MAX_DESIGN_CANDIDATES = 400  # points of the domain that an initial design is ch
 def design_of_tasks(
     learner: ActiveLearner, last: Origin, pending: Sequence[Action]
 ) -> Index | None:
-    """Return the rows among which the initial design of learned tasks goes on; None if it is complete.
+    """Return the rows to continue the initial design of learned tasks with; None if complete.
 
     The target is measured first. If the covariance is learned, each cheaper task that the policy
     may choose is then measured at points where the target was, which shows how they are related
@@ -58,7 +58,7 @@ def design_of_tasks(
 def space_filling_design(
     learner: ActiveLearner, pending: Sequence[Action], min_feasibility: float
 ) -> Index | None:
-    """Return the rows that complete the initial design; None where every measurement costs the same.
+    """Return the rows that complete the initial design; None if all measurements cost the same.
 
     They are chosen one after the other so that the total variance left on the domain is least,
     whatever they cost. Travel is saved by their order: which of them is measured next depends on

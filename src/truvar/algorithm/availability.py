@@ -1,4 +1,4 @@
-"""Which measurements are possible: places that are excluded, and the learned probability of a success elsewhere."""
+"""Which measurements are possible: excluded points, and the learned probability of success."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Availability:
 
     @cached_property
     def feasibility(self) -> Array:
-        """Probability that a measurement succeeds at each point of the domain; 0 where it is excluded, (n,)."""
+        """Probability of success at each point of the domain; 0 where it is excluded: (n,)."""
         probability = np.where(self.excluded, 0.0, self._success(self.domain.points))
         probability.setflags(write=False)
         return probability
@@ -107,7 +107,7 @@ class Availability:
         return FeasibilityModel.fit(self._scaled(tried), succeeded, columns)
 
     def _scaled(self, points: Array) -> Array:
-        """Return points in extents of the domain; a category by indicators, so that two of them are 1 apart."""
+        """Return points in extents of the domain; categories by indicators, two of them 1 apart."""
         return np.hstack(self._scaled_columns(points))
 
     def _scaled_columns(self, points: Array) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Greedy upper bounds on covering costs and information gains, which the theoretical schedules of beta need.
+"""Greedy upper bounds on covering costs and information gains, for theoretical schedules.
 
 | paper | here |
 |---|---|
@@ -19,7 +19,7 @@ from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 def cover_cost(
     posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, max_steps: int = 256
 ) -> float:
-    """Return an upper bound on the cost of bringing sigma to `xi` on all targets from the present posterior.
+    """Return an upper bound on the cost of bringing sigma to `xi` on all targets from now.
 
     The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is
     returned: measuring, for m = 1, 2, 4, ..., the best row for the widest target m times, greedily
@@ -90,7 +90,7 @@ def _greedy_cost(
 
 
 def information_bound(posterior: Posterior, steps: int, candidates: Candidates) -> float:
-    """Return an upper bound on gamma_T, the most that T measurements can tell about f: greedy / (1 - 1/e).
+    """Return an upper bound on gamma_T, the most information of T measurements: greedy / (1 - 1/e).
 
     Args:
         posterior: Gives kernel and sites; observations are not used.

@@ -1,4 +1,4 @@
-"""Algorithm 1 on a surrogate model: choosing the next measurement, updating the regions, and knowing when to stop.
+"""Algorithm 1 on a surrogate model: choosing, updating the regions, and knowing when to stop.
 
 `ActiveLearner` takes actions with their observed values and keeps the state of Algorithm 1. The
 model itself is its `Surrogate`. It knows nothing of users, events or corrections.
@@ -132,7 +132,7 @@ class ActiveLearner:
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()
     ) -> None:
-        """Take many measured values at once; hyperparameters are fitted and regions updated only after the last.
+        """Take many measured values; fit hyperparameters and update regions after the last only.
 
         Args:
             observations: The measurements with their values.
@@ -165,7 +165,7 @@ class ActiveLearner:
         self._restart_regions()
 
     def fail(self, action: Action, reason: str | None = None) -> None:
-        """Take a failed measurement: its place is excluded, and the region around it is less likely to be measurable.
+        """Take a failed measurement: exclude its point and lower the chance of success around it.
 
         Its cost was spent.
         """
@@ -174,7 +174,7 @@ class ActiveLearner:
         self.exclude(place_of(action, self.domain), reason)
 
     def _restart_regions(self) -> None:
-        """Compute M again for an optimum: an excluded point cannot be it, nor rule out others any more."""
+        """Compute M again for an optimum, which an excluded point can neither be nor rule out."""
         if self.goal.level_set or not self.surrogate.fitted or not self.observations:
             return
         goal = self._goal_among_allowed(self.model_goal)
@@ -302,12 +302,12 @@ class ActiveLearner:
 
     @property
     def excluded(self) -> Mask | None:
-        """Points of the domain that are excluded, or where a measurement failed; None: there never were any."""
+        """Points that are excluded, or where a measurement failed; None: there never were any."""
         return None if self.availability is None else self.availability.excluded
 
     @property
     def sets_complete(self) -> str | None:
-        """Why the paper's sets leave nothing to find out, if the confidence bounds hold; None if they do."""
+        """Why the paper's sets leave nothing to find out; None if they do leave something."""
         potential = self.state.regions.potential
         if self.excluded is not None and self.excluded.all():
             return None
@@ -329,7 +329,7 @@ class ActiveLearner:
 
     @property
     def looks_in_contexts(self) -> bool:
-        """Whether an optimum is looked for in every context; the sets are about the best of all contexts."""
+        """Whether an optimum is sought in every context; the sets are about the best of all."""
         return bool(self.domain.context) and not self.goal.level_set
 
     @property

@@ -110,7 +110,7 @@ def choose(context: PolicyContext, policy: Policy, candidates: Candidates) -> Ch
 def _highest(
     context: PolicyContext, policy: Policy, candidates: Candidates, rows: Index | None
 ) -> Choice | None:
-    """Return the first candidate among `rows` whose score is the highest up to rounding; None if none gains."""
+    """Return the first of `rows` with the highest score up to rounding; None if none gains."""
     table = candidates if rows is None else candidates.take(rows)
     if len(table.points) == 0:
         return None
@@ -129,7 +129,7 @@ def _highest(
 def comparable_scores(
     context: PolicyContext, policy: Policy, table: Candidates, gains: Array
 ) -> Array:
-    """Return the scores by which candidates are compared: gains per cost, times the probability of a success.
+    """Return the scores to compare candidates by: gains per cost, times P(success).
 
     Scores that can be negative are counted from the lowest that the context has seen, so that a
     smaller probability always makes them smaller.
@@ -160,7 +160,7 @@ def comparable_scores(
 def choose_ahead(
     context: PolicyContext, policy: Policy, candidates: Candidates
 ) -> tuple[PolicyContext, Choice | None]:
-    """Line 3 where pending measurements leave nothing to gain in this epoch: choose with the eta of a later one.
+    """Line 3 where pending measurements leave nothing to gain: choose with a later epoch's eta.
 
     This fills a batch, so that no worker is idle.
 
@@ -208,7 +208,7 @@ def update(
 def _advance_epochs(
     posterior: Posterior, policy: Policy, state: State, start: StartOfEpoch
 ) -> State:
-    """Algorithm 1, lines 5-6: start the next epoch while the variance on the targets is within the present one's.
+    """Algorithm 1, lines 5-6: start epochs while the variance on the targets is small enough.
 
     It runs before the first choice too: where the prior itself is within eta (beta < 1, on a domain
     of a few points), the first epoch would leave nothing to choose.

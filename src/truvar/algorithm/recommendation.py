@@ -25,7 +25,7 @@ MAX_KNOWN_SD = 0.1
 
 
 def best_point(learner: ActiveLearner) -> tuple[int | None, Array, float, float]:
-    """Return the point to recommend: row (None in a box), coordinates (d,), mean, standard deviation.
+    """Return the point to recommend: row (None in a box), coordinates (d,), mean and sd.
 
     It is the point of best posterior mean. With a learned model a point that was not measured must
     also be known well, or be better than the best measured one with odds of three to one: an
@@ -43,7 +43,7 @@ def best_point(learner: ActiveLearner) -> tuple[int | None, Array, float, float]
 
 
 def best_in_context(learner: ActiveLearner, given: ContextSlice) -> Array:
-    """Return the point of a box with the best posterior mean in a context, (d,); excluded ones left out."""
+    """Return the point of a box with the best posterior mean in a context, not excluded: (d,)."""
     points = given.place(learner.domain.points)
 
     def mean(q: Array) -> Array:
@@ -54,7 +54,7 @@ def best_in_context(learner: ActiveLearner, given: ContextSlice) -> Array:
 
 
 def best_observed(learner: ActiveLearner) -> tuple[Action, float] | None:
-    """Return the measurement with the best value among `eligible_observations`; None without any."""
+    """Return the best measurement among `eligible_observations`; None without any."""
     return max(
         eligible_observations(learner), key=lambda each: learner.goal.sign * each[1], default=None
     )
@@ -108,7 +108,7 @@ def _best_in_box(learner: ActiveLearner) -> Array:
 
 
 def _recommendable(learner: ActiveLearner, mean: Array, variance: Array) -> Mask:
-    """Return which points of the domain may be recommended, given the moments in the units of the model."""
+    """Return which points of the domain may be recommended, given the model's moments."""
     measurable = _measurable(learner)
     rows = [action.site for action, _ in eligible_observations(learner) if action.site is not None]
     rows = [row for row in rows if measurable[row]]
@@ -146,6 +146,6 @@ def _measurable(learner: ActiveLearner) -> Mask:
 
 
 def _is_supported(learner: ActiveLearner, lead: Array, variance: Array) -> Mask:
-    """Return where a lead over the best measured point, in posterior means, is more than an extrapolation."""
+    """Return where a lead in posterior mean over the best measured point is no extrapolation."""
     known_well = (lead > 0) & (variance <= (MAX_KNOWN_SD * learner.posterior.scale) ** 2)
     return np.asarray(known_well | (lead >= MIN_LEAD_SD * np.sqrt(variance)))

@@ -1,4 +1,4 @@
-"""Algorithm 1, line 3, for a whole domain or a given context: one pipeline from the candidates to the choice.
+"""Algorithm 1, line 3, for a domain or a given context: from the candidates to the choice.
 
 | step | function |
 |---|---|
@@ -122,7 +122,7 @@ def choose(
 
 
 def candidates_of_choice(learner: ActiveLearner, last: Origin, given: ContextSlice | None) -> Pool:
-    """Return what can be measured now: the table of the domain, or the part of it that belongs to a context.
+    """Return what can be measured now: the table of the domain, or the part in a context.
 
     In a box, a context has a table of its own: the representers moved into it.
     """
@@ -172,7 +172,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
 
 
 def in_model_units(surrogate: Surrogate, table: Candidates) -> Candidates:
-    """Return a table with the noise in the units of the model, which differ from the user's for learned tasks."""
+    """Return a table with the noise in the units of the model, not the user's."""
     units = surrogate.task_units
     if units is None:
         return table
@@ -194,7 +194,7 @@ def _follows_complete_sets(learner: ActiveLearner) -> bool:
 
 
 def _proposals(learner: ActiveLearner, context: PolicyContext, last: Origin) -> Candidates | None:
-    """Return the points of a box that the policy proposes; None if there are none that can be measured."""
+    """Return the measurable points of a box that the policy proposes; None if there are none."""
     if not learner.domain.continuous or not isinstance(learner.policy, ProposalPolicy):
         return None
     points = learner.policy.propose(context)
@@ -208,7 +208,7 @@ def _proposals(learner: ActiveLearner, context: PolicyContext, last: Origin) -> 
 def _choose_by_policy(
     learner: ActiveLearner, context: PolicyContext, pool: Pool, pending: Sequence[Action]
 ) -> tuple[PolicyContext, loop.Choice | None]:
-    """Choose the candidate with the highest score, in a later epoch if there is nothing to gain in this one.
+    """Choose the candidate with the highest score, in a later epoch if this one has no gain.
 
     A later epoch counts where pending measurements leave nothing to gain, and where an optimum is
     looked for in every context, as the epoch is that of all contexts.
@@ -244,7 +244,7 @@ def _explore(
     pool: Pool,
     design: Index | None = None,
 ) -> Selection:
-    """Choose the candidate that removes most variance from the targets per unit cost, whatever the goal.
+    """Choose the candidate that removes most variance from the targets per unit cost.
 
     With all points as targets this is the initial design of a learned model, and what to do when a
     fit to flat data sees nothing to gain.
@@ -276,7 +276,7 @@ def _refine(
     last: Origin,
     given: ContextSlice | None,
 ) -> Selection:
-    """Search a box, or the part of it that has the given context, for the point with the highest score.
+    """Search a box, or the part with the given context, for the point with the highest score.
 
     A choice from a finite domain, or among the rows that a policy allows, stays.
     """

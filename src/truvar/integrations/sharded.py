@@ -131,7 +131,7 @@ class Shard:
     _stored: dict[str, Array]
 
     def initialize(self, kernel: Kernel, sites: Array) -> None:
-        """Begin without rows; the sites are too many to send them to the constructor through Dask."""
+        """Begin without rows. The sites are too many to send them through Dask's scheduler."""
         self._factor = LocalFactor(kernel, sites)
         self._stored = {}
 
@@ -314,7 +314,7 @@ class ShardedFactor:
         return np.concatenate(self._call_all(method, *arguments), axis=-1)
 
     def _store(self, role: str, values: Array) -> Stored:
-        """Send numbers over sites or targets to the shards, each its part, unless they have them."""
+        """Send numbers over sites or targets to the shards, each its part, if they lack them."""
         if self._stored.get(role) is not values:
             self._stored[role] = values
             parts = enumerate(self._shards.slices)
@@ -461,7 +461,7 @@ class _DaskShards:
         return True
 
     def _rebuild(self, number: int, history: History) -> None:
-        """Create a shard again, on the worker with the fewest, and repeat the calls that it missed."""
+        """Create a shard again, on the worker with the fewest, and repeat the calls it missed."""
         while True:
             address = min(self._workers.addresses(), key=self._addresses.count)
             self._addresses[number] = address
