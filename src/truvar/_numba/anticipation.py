@@ -205,10 +205,8 @@ def _reaching(intercept, slope, factor, count, vertices, heights):  # type: igno
     """
     first = 0
     last = count - 1
-    while (
-        first < last
-        # find where the envelope comes closest to the line: from there on its slope exceeds the line's
-    ):
+    # Find where the envelope comes closest to the line: its slope exceeds the line's from there on.
+    while first < last:
         middle = (first + last) // 2
         rise = factor * (heights[middle + 1] - heights[middle]) - slope * (
             vertices[middle + 1] - vertices[middle]

@@ -59,7 +59,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def blas_in_one_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, so that products inside tiles start no threads of their own."""
+    """Limit BLAS to one thread, so that products inside tiles start no further threads."""
     with _libraries().limit(limits=1, user_api="blas"):
         yield
 

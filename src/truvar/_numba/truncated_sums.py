@@ -29,8 +29,8 @@ ROWS_PER_SUM = 128
 def fused_update_sums(matrix, rows, step, u, excess, weight, predictive, start, stop, out):  # type: ignore[no-untyped-def]
     """Update columns start..stop by C_jx -= step_j u_x and add the sums of the new C to `out`.
 
-    Both use the precision of the matrix; sums over more than `ROWS_PER_SUM` rows are completed in double
-    precision.
+    Both use the precision of the matrix; sums over more than `ROWS_PER_SUM` rows are completed in
+    double precision.
 
     Args:
         matrix: Covariance, overwritten. (n, m)
@@ -195,7 +195,7 @@ def candidate_bound_gaps(prior, explained, excess, weight, base, predictive, out
         weight: w_j. (a,)
         base: b_j. (a,)
         predictive: d_xk. (c, K)
-        out: Set to the sum over j of what the bound exceeds the summand by. (c, K)
+        out: Set to the sum over j of the excess of the bound over the summand. (c, K)
         squares: Set to the sum over j of max(b_j, w_j) C_xj^2. (c,)
     """
     for x in range(len(prior)):

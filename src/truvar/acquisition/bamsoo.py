@@ -224,7 +224,7 @@ def _root(context: PolicyContext) -> Iterator[Cell]:
 
 
 def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
-    """Yield the thirds of a cell along its longest side; none if there are no points to separate."""
+    """Yield the thirds of a cell along its longest side; none if it has no points to separate."""
     side = int(np.argmax(cell.size))
     if cell.size[side] < SMALLEST_SIDE or (cell.inside is not None and len(cell.inside) == 1):
         return

@@ -1,7 +1,7 @@
 """Maximisation of a score over a box: DIRECT (Jones et al. 1993), then a local search.
 
 Hand-written because library versions of DIRECT (scipy.optimize.direct, NLopt) evaluate one point at
-a time: scoring many points at once costs little more than scoring one. For the same reason a round
+a time: scoring many points together costs little more than scoring one. For the same reason a round
 divides the best rectangle of every size, as in the aggressive form (Baker, Watson, Grossman,
 Haftka, Mason 2000), and not only those on the hull of value over size.
 """

@@ -84,7 +84,7 @@ def policy_named(policy: Policy | str) -> Policy:
     """Return a policy given by name or as an object.
 
     Args:
-        policy: A policy, which is returned as it is, or a name: "ei" is `EI()`, "ei/cost" is
+        policy: A policy, which is returned unchanged, or a name: "ei" is `EI()`, "ei/cost" is
             `EI(per_cost=True)`.
 
     Raises:

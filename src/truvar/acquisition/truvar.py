@@ -86,8 +86,8 @@ class TruVaR(BasePolicy):
         slack: delta-bar: an epoch ends when every confidence width in M is within (1 + slack) eta.
         among: Points to choose among: None for all, "potential" for M and what else must be known,
             or the points of highest promise, such as `TopK(50, by="ei")`.
-        anticipate: None sums over M as it is. "mean" and "average" sum over M as it would be after
-            the measurement, whose value is taken to be the posterior mean, or averaged over.
+        anticipate: None sums over the present M. "mean" and "average" sum over M after the
+            measurement, whose value is taken to be the posterior mean, or averaged over.
         nodes: Nodes of a Gauss-Hermite quadrature for `anticipate="average"`, as release 0.1.0 used
             it (8) where no threshold is given; None for the exact average.
         refine: Whether an optimum in a box gets further points around the most promising ones to

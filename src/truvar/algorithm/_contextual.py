@@ -22,13 +22,13 @@ Score = Callable[[Array], Array]  # (q, d) -> (q,)
 def within_context(
     policy_context: PolicyContext, given: ContextSlice, measured: Sequence[tuple[Action, float]]
 ) -> PolicyContext:
-    """Return what a policy sees if an optimum is looked for in a given context only.
+    """Return the view of a policy if an optimum is looked for in a given context only.
 
     Otherwise a context whose values are low throughout would have nothing to gain, as its best
     point is not the best of all. A level set is the same in every context.
 
     Args:
-        policy_context: What it sees of the whole domain.
+        policy_context: Its view of the whole domain.
         given: The part of the domain that belongs to the context.
         measured: Measurements of the target with their values in the units of the model.
     """

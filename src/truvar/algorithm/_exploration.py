@@ -29,7 +29,7 @@ def remove_variance(
 
     Args:
         learner: The learner.
-        context: What a policy sees.
+        context: The view of a policy.
         targets: Points whose variance counts. (n,)
         table: The candidates, with the noise in the units of the model.
     """

@@ -23,7 +23,7 @@ def cover_cost(
 
     The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is
     returned: measuring, for m = 1, 2, 4, ..., the best row for the widest target m times, greedily
-    (m repeats are one measurement with an m-th of the noise), and measuring every target by itself.
+    (m repeats are one measurement with an m-th of the noise), and measuring each target.
 
     Args:
         posterior: The present posterior.

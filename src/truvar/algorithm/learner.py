@@ -47,7 +47,7 @@ class ActiveLearner:
 
     Args:
         domain: The points to learn about.
-        goal: What is to be found out.
+        goal: The question that the measurements answer.
         policy: How the next measurement is chosen.
         prior: The model, known or to be learned.
         cost: Cost of a measurement; None: 1 everywhere, or the noise level's own cost.
@@ -365,8 +365,8 @@ class ActiveLearner:
         """Algorithm 2 after an observation, and the epochs.
 
         With a learned kernel or noise, points may come back into M (a refit changes the bounds
-        everywhere). With a learned kernel, a study is not finished before `Learned.min_observations`
-        observations, however certain a fit to fewer may be.
+        everywhere). With a learned kernel, a study is not finished before
+        `Learned.min_observations` observations, however certain a fit to fewer may be.
         """
         surrogate = self.surrogate
         goal = self.model_goal

@@ -122,9 +122,9 @@ def choose(
 
 
 def candidates_of_choice(learner: ActiveLearner, last: Origin, given: ContextSlice | None) -> Pool:
-    """Return what can be measured now: the table of the domain, or the part in a context.
+    """Return the measurements possible now: the table of the domain, or a context's part.
 
-    In a box, a context has a table of its own: the representers moved into it.
+    In a box, a context has a separate table: the representers moved into it.
     """
     actions = learner.actions
     if given is None:
@@ -251,7 +251,7 @@ def _explore(
 
     Args:
         learner: The learner.
-        context: What a policy sees.
+        context: The view of a policy.
         targets: Points whose variance counts. (n,)
         pool: The candidates.
         design: Rows of the domain's table to choose among, as far as they can be chosen; None: all.

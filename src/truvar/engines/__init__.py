@@ -20,7 +20,7 @@ GRID_BYTES = 1 << 29
 
 
 class Engine(Protocol):
-    """Sums over targets j of w_j min(C_jx^2, e_j d_x), given the observations and the pending actions.
+    """Sums over targets j of w_j min(C_jx^2, e_j d_x), given observations and pending actions.
 
     `rows` are the targets with a positive excess (a,), `excess` their e (a,), and `predictive`
     holds d. `row_weights` are their w (a,), at least 0; None: 1, as in eq. (3).
@@ -74,7 +74,7 @@ class Engine(Protocol):
 EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
 
 
-# The classes are imported when an engine is created, as each compiles loops of its own.
+# The classes are imported when an engine is created, as each compiles its loops.
 def _dense(posterior: Posterior, domain: Domain) -> Engine:
     from truvar.engines._dense import Dense
 

@@ -1,4 +1,4 @@
-"""The dense engine: the covariance of targets and sites as a matrix, for up to some ten thousand points.
+"""The dense engine: the covariance of targets and sites as a matrix, up to about 10,000 points.
 
 | symbol | here | shape |
 |---|---|---|
@@ -174,7 +174,7 @@ class Dense:
         self._loss += count * len(rows)
         if not self._forced and count > limit:
             return None
-        if count > 1:  # a single candidate was scored by itself already
+        if count > 1:  # a single candidate was scored alone already
             rescore_near_best(
                 sums, weight, lambda sites: self._exact_sums(targets, sites, predictive[sites])
             )
@@ -189,7 +189,7 @@ class Dense:
         score: Callable[[Index, Index], Array],
         limit: float = np.inf,
     ) -> int:
-        """Score candidates exactly, the most promising first, until no bound reaches the best exact score.
+        """Score candidates exactly, best bounds first, until no bound reaches the best exact score.
 
         Args:
             sums: Upper bounds on the sums, overwritten by the exact sums. (m, K)
@@ -231,7 +231,7 @@ def _bounds_of_levels(sums: Array, predictive: Array, level: int) -> Array:
 
 
 def _highest_bounds(bounds: Array, best: float, count: int) -> Index:
-    """Return the flat indices of the bounds that reach the best score, or of the `count` highest if there are more."""
+    """Return the flat indices of bounds that reach the best score, at most the `count` highest."""
     flat = bounds.ravel()
     if count == 1:
         first = flat.argmax()

@@ -1,4 +1,4 @@
-"""Upper bounds on untruncated sums on a regular grid, for kernels that are not smooth enough for a few thousand nodes.
+"""Upper bounds on untruncated sums on a regular grid, for kernels that are less smooth.
 
 | symbol | here | shape |
 |---|---|---|
@@ -60,7 +60,7 @@ ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hund
 
 
 def lattice_bounds(posterior: Posterior, domain: Domain) -> LatticeBounds | None:
-    """Return bounds by nodes on a lattice; None where the domain is no regular grid or the kernel is not stationary."""
+    """Return bounds by nodes on a lattice; None without a regular grid and a stationary kernel."""
     form = within_task_form(posterior)
     if (
         form is None
@@ -111,7 +111,10 @@ class Lattice:
         return [weights.shape[1] for weights in self.weights]
 
     def positions(self) -> list[Index]:
-        """Return where the nodes lie along every axis, in steps of the grid from its first point; some are negative."""
+        """Return where the nodes lie along every axis, in grid steps from its first point.
+
+        Some positions are negative.
+        """
         before = [NODES_BEFORE if taps > 1 else 0 for taps in self.taps]
         return [
             step * (np.arange(n) - b)
@@ -140,7 +143,7 @@ class Lattice:
         return found
 
     def used_by(self, at: Sequence[Index]) -> Mask:
-        """Return which nodes some points of the grid are interpolated from, the points as an index per axis."""
+        """Return the nodes that points of the grid, an index per axis, are interpolated from."""
         used = np.zeros(self.shape, bool)
         for taps in product(*(range(count) for count in self.taps)):
             used[
@@ -149,7 +152,7 @@ class Lattice:
         return used.ravel()
 
     def gather(self, values: Array, at: Sequence[Index]) -> Array:
-        """Return values (q,) interpolated at some points of the grid, the points as an index per axis."""
+        """Return values (q,) interpolated at points of the grid, given as an index per axis."""
         grid = values.reshape(self.shape)
         out = np.zeros(len(at[0]))
         for taps in product(*(range(count) for count in self.taps)):
@@ -169,7 +172,7 @@ class Lattice:
         return out
 
     def errors(self, form: Stationary, slack: float) -> Array:
-        """Return |phi_x - sum_b omega_xb phi_b| under the prior, over the prior variance, by the offset of x.
+        """Return |phi_x - sum_b omega_xb phi_b| over the prior variance, by the offset of x.
 
         Args:
             form: The kernel.
@@ -202,7 +205,7 @@ class Lattice:
 
 
 class LatticeBounds:
-    """Bounds on S at every site, given the observations and the pending actions; follows a posterior.
+    """Bounds on S at every site, given observations and pending actions; follows a posterior.
 
     Args:
         posterior: Posterior to follow; its kernel is stationary.
@@ -288,7 +291,7 @@ class LatticeBounds:
         return estimate, error
 
     def refine(self, sites: Index, level: int, variance: Array) -> tuple[Array, Array] | None:
-        """Return an estimate of S at some sites and a bound on its error, from nodes closer to each other.
+        """Return an estimate of S at some sites and a bound on its error, from a finer lattice.
 
         The weights of the targets are those of the last call of `bounds`.
 
@@ -321,7 +324,7 @@ class LatticeBounds:
         return lattice.gather(sums, at), error
 
     def _sums_at(self, points: Array) -> Array:
-        """Return the weighted sum of C_ax^2 over all a that stand for the targets, at some points x: (c,)."""
+        """Return the weighted sum of C_ax^2 over stand-ins a of targets, at points x: (c,)."""
         around = NodePosterior(self._posterior, points)
         around.follow()
         out = np.empty(len(points))
@@ -332,7 +335,7 @@ class LatticeBounds:
         return out
 
     def _covariance(self, points: Array, columns: Array) -> Array:
-        """Return C_xa of some points x, given their columns of the factor, and all a that stand for the targets."""
+        """Return C_xa of points x, given their columns, and all a that stand for targets."""
         sites = np.concatenate([self._nodes.sites, self._heavy_points])
         return np.asarray(
             self._form(points, sites)
@@ -391,7 +394,7 @@ class LatticeBounds:
 
 
 def _without_peaks(w: Array) -> tuple[Index, Array]:
-    """Return the targets with the highest weights, if these stand out, and the weights without their peaks: (n,)."""
+    """Return the targets whose weights stand out, and the weights without their peaks: (n,)."""
     if len(w) > MAX_HEAVY:
         heavy = np.argpartition(w, len(w) - MAX_HEAVY)[len(w) - MAX_HEAVY :]
         top = float(w[heavy].min())
@@ -403,7 +406,7 @@ def _without_peaks(w: Array) -> tuple[Index, Array]:
 
 
 def lattice_steps(axes: Sequence[Array], lengthscales: Array) -> list[int] | None:
-    """Return the steps between nodes at about equal distances in length-scales, few enough; None if there are none."""
+    """Return steps between nodes, about equal in length-scales; None if nodes would be too many."""
     steps_between = [abs(axis[-1] - axis[0]) / max(len(axis) - 1, 1) for axis in axes]
     spacing = [each / scale for each, scale in zip(steps_between, lengthscales, strict=True)]
     smallest = min((each for each in spacing if each > 0), default=0.0)

@@ -66,7 +66,7 @@ class Matrix:
     def sums(
         self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
     ) -> Array:
-        """Return the sum over the rows of w_j min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""
+        """Return sum_j w_j min(C_jx^2, e_j d_x) of every site, with d (m,), in one pass: (m,)."""
         self._follow()
         steps = len(self._row_ids)
         self._bring_up_to_date(rows, max(steps - 1, 0))
@@ -98,13 +98,12 @@ class Matrix:
         return row_weights.astype(self._type, copy=False)
 
     def upper_bounds(self, sums: Array, total_weight: float) -> Array:
-        """Return upper bounds on the exact sums, given sums over rows of that total weight in single precision.
+        """Return upper bounds on the exact sums, given sums of rows in single precision.
 
         Each time an entry is stored, it is rounded by half an ulp of the largest. The steps use a
-        rounded u, and
-        |u_j u_x| adds up to at most the largest entry over all of them: three times as much. One more covers what is
-        too small for single precision. The root of a sum is the norm of the vector w^1/2 min(|C|,
-        (e d)^1/2), which changes by no more than w^1/2 C does.
+        rounded u, and |u_j u_x| adds up to at most the largest entry over all of them: three times
+        as much. One more covers numbers too small for single precision. The root of a sum is the
+        norm of the vector w^1/2 min(|C|, (e d)^1/2), which changes by no more than w^1/2 C does.
         """
         entry_error = (self._roundings + 5) * HALF_ULP * (1 + 1e-6) * self._max_variance
         return np.asarray(

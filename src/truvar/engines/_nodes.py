@@ -17,7 +17,9 @@ at most its prior variance, 2 delta^2 k^2: the squares of the entries of a covar
 themselves one, and a posterior covariance is below the prior one, also squared entry by entry
 (Schur's product theorem). The inequality of Cauchy and Schwarz gives
 
-  |S_x - sum_b omega_xb Z_b| <= delta k (sum_j w_j) sigma_x^2 + delta k (sum_a W_a Z_a)^(1/2),    k the prior variance.
+  |S_x - sum_b omega_xb Z_b| <= delta k (sum_j w_j) sigma_x^2 + delta k (sum_a W_a Z_a)^(1/2),
+
+where k is the prior variance.
 
 delta is that of an analytic function with values in a Hilbert space, on the Bernstein ellipse of
 parameter rho (Trefethen, Approximation Theory and Approximation Practice, Theorem 8.2): 4 M rho^-n
@@ -49,7 +51,7 @@ ROUNDING = 1e-12  # relative error of interpolation weights and their sums: hund
 
 
 def node_bounds(posterior: Posterior, domain: Domain) -> NodeBounds | None:
-    """Return bounds by nodes; None where the kernel is not smooth enough or the domain has too many length-scales."""
+    """Return bounds by nodes; None if the kernel is too rough or the domain too large for them."""
     form = within_task_form(posterior)
     if form is None or form.smoothness != 0 or len(posterior.sites) != posterior.n_targets:
         return None
@@ -65,7 +67,10 @@ def node_bounds(posterior: Posterior, domain: Domain) -> NodeBounds | None:
 
 
 def _node_count(extent: float, wanted: float) -> int:
-    """Return the number of nodes along an axis of this many length-scales for an error of at most `wanted`."""
+    """Return the number of nodes along an axis for an error of at most `wanted`.
+
+    `extent` is the length of the axis in length-scales.
+    """
     count = 1
     while axis_error(extent, count) > wanted and count <= MAX_NODES:
         count += 1
@@ -73,7 +78,7 @@ def _node_count(extent: float, wanted: float) -> int:
 
 
 def axis_error(extent: float, count: int) -> float:
-    """Return a bound on the error of interpolating the square of the kernel exp(-r^2 / 2) along one axis.
+    """Return a bound on the error of interpolating the squared kernel exp(-r^2) along one axis.
 
     Args:
         extent: Length of the axis, in length-scales.
@@ -88,7 +93,7 @@ def axis_error(extent: float, count: int) -> float:
 
 
 class NodeBounds:
-    """Bounds on S at every site, given the observations and the pending actions; follows a posterior.
+    """Bounds on S at every site, given observations and pending actions; follows a posterior.
 
     Args:
         posterior: Posterior to follow; its kernel is squared exponential.
@@ -207,7 +212,7 @@ def gather_on_grid(values: Array, matrices: Sequence[Array]) -> Array:
 
 
 class NodePosterior:
-    """The posterior at the nodes, as much of it as `Matrix` needs; follows the posterior of the study."""
+    """The posterior at the nodes, as far as `Matrix` needs it; follows that of the study."""
 
     def __init__(self, posterior: Posterior, nodes: Array) -> None:
         self._posterior = posterior
@@ -244,19 +249,19 @@ class NodePosterior:
 
 
 def _lebesgue(count: int) -> float:
-    """Return a bound on the sum of the magnitudes of the interpolation weights of that many Chebyshev points."""
+    """Return a bound on the sum of the magnitudes of the weights of `count` Chebyshev points."""
     return 1 + 2 / pi * log(count)
 
 
 def _chebyshev(low: float, high: float, count: int) -> Array:
-    """Return Chebyshev points of the second kind between two ends, the ends among them: (count,)."""
+    """Return Chebyshev points of the second kind between two ends, ends included: (count,)."""
     if count == 1:
         return np.array([low])
     return np.asarray(low + (high - low) * (1 - np.cos(pi * np.arange(count) / (count - 1))) / 2)
 
 
 def _weights(x: Array, nodes: Array) -> Array:
-    """Return the weights of interpolation at x (m,) from Chebyshev points, by the barycentric formula: (m, count)."""
+    """Return barycentric interpolation weights at x (m,) from Chebyshev points: (m, count)."""
     if len(nodes) == 1:
         return np.ones((len(x), 1))
     barycentric = (-1.0) ** np.arange(len(nodes))

@@ -1,4 +1,4 @@
-"""Upper bounds that hold for every site at once: column norms of the posterior covariance, and cells of nearby targets.
+"""Upper bounds that hold for every site: column norms of the covariance, and cells of targets.
 
 | symbol | here | shape |
 |---|---|---|
@@ -114,7 +114,7 @@ class ColumnNorms:
         return np.asarray(np.maximum(self.upper - cross + square + slack, 0.0))
 
     def _build(self) -> Array:
-        """Return sum of b_j k_jx^2 - 2 v_x . (V b K_x) + v_x^T (V b V^T) v_x over the observations: (m,)."""
+        """Return sum b_j k_jx^2 - 2 v_x . (V b K_x) + v_x^T (V b V^T) v_x, observed rows: (m,)."""
         factor = self.posterior.factor
         t = self.posterior.n_observed
         n = len(self.base)
@@ -143,7 +143,7 @@ class ColumnNorms:
 
 
 class Cells:
-    """The targets divided into boxes of about the same number each, so that nearby ones are found quickly.
+    """The targets divided into boxes of about equal number, to find nearby ones quickly.
 
     Args:
         points: Coordinates of the targets, in length-scales. (n, d)
@@ -187,7 +187,7 @@ class Cells:
 
 
 def _split(points: Array, members: Index, axes: Index) -> list[Index]:
-    """Return the members in slices of equal number along the first axis, each split along the next ones."""
+    """Return the members in equal slices along the first axis, each split along the next ones."""
     parts = round((len(members) / CELL_SIZE) ** (1 / len(axes))) if len(axes) else 1
     if parts <= 1 and len(axes) <= 1:
         return [members]

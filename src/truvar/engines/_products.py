@@ -1,4 +1,4 @@
-"""Products of the prior covariance with a vector over the targets, for domains whose matrix does not fit into memory.
+"""Products of the prior covariance with a vector, for matrices that do not fit into memory.
 
 | symbol | here | shape |
 |---|---|---|
@@ -59,16 +59,16 @@ class PriorProduct(Protocol):
     cost: float
 
     def multiply(self, weights: Array) -> tuple[Array, Array | float]:
-        """Return K(sites, targets) w for w (n,), and a bound on its error: (m,) and (m,) or a number."""
+        """Return K(sites, targets) w for w (n,): (m,); and a bound on its error: (m,) or float."""
         ...
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
-        """Return upper bounds on the sum over targets j of w_j min(k(j, x)^2, cap) at every site x, w >= 0: (m,)."""
+        """Return upper bounds on sum_j w_j min(k(j, x)^2, cap) at every site x, w >= 0: (m,)."""
         ...
 
 
 def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
-    """Return products with the prior covariance by the fastest method that the domain and the kernel allow."""
+    """Return products with the prior covariance by the fastest method that is possible."""
     kernel = posterior.kernel
     between = np.ones(1)
     if isinstance(kernel, Coregionalized):
@@ -94,7 +94,7 @@ def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
 
 
 def within_task_form(posterior: Posterior) -> Stationary | None:
-    """Return the kernel within a task in its compiled form, if it has one that depends on differences alone."""
+    """Return the kernel within a task in compiled form; None if it is not stationary."""
     kernel = posterior.kernel
     form = stationary_form(kernel.kernel if isinstance(kernel, Coregionalized) else kernel)
     return None if form is None or form.categorical else form
@@ -105,7 +105,7 @@ def within_task_form(posterior: Posterior) -> Stationary | None:
 
 
 class Convolution:
-    """The sum over y of k(x - y) w(y) on a regular grid, for k even in every axis, by FFT of twice the size.
+    """The sum over y of k(x - y) w(y) on a regular grid by FFT, for k even in every axis.
 
     Args:
         table: k at the offsets 0, 1, ... along every axis.
@@ -134,7 +134,7 @@ class Convolution:
         self.cost = 48 * size * digits
 
     def __call__(self, weights: Array) -> Array:
-        """Return the convolution. Padding is added and removed axis by axis, so that half of it is not transformed."""
+        """Return the convolution. Padding axis by axis leaves half of it untransformed."""
         last = len(self.shape) - 1
         waves = scipy.fft.rfft(weights, n=self._padded[last], axis=last)
         others = [axis for axis in range(last) if self._padded[axis] > 1]
@@ -148,7 +148,7 @@ class Convolution:
         return np.ascontiguousarray(out[..., : self.shape[last]])
 
     def quadratic_form(self, weights: Array) -> float:
-        """Return an upper bound on the sum over x and y of w(x) k(x - y) w(y), by Parseval's theorem."""
+        """Return an upper bound on sum_xy w(x) k(x - y) w(y), by Parseval's theorem."""
         last = len(self.shape) - 1
         waves = scipy.fft.rfft(weights, n=self._padded[last], axis=last)
         for axis in range(last):
@@ -211,7 +211,7 @@ class GridProduct:
 
 
 def _evenly_spaced(axes: Sequence[Array]) -> bool:
-    """Return whether the grid is regular, and not so thin that padding every axis makes it unwieldy."""
+    """Return whether the grid is regular, and padding every axis does not make it unwieldy."""
     for axis in axes:
         line = np.linspace(axis[0], axis[-1], len(axis))
         if np.abs(axis - line).max() > EVEN_SPACING_TOLERANCE * np.abs(axis[-1] - axis[0]):
@@ -220,7 +220,7 @@ def _evenly_spaced(axes: Sequence[Array]) -> bool:
 
 
 def _for_tasks(between: Array, value: Array) -> Array:
-    """Return the values of the target task scaled for every task; the sites of one task follow those of another."""
+    """Return the values of the target task scaled for every task, one task after the other."""
     return value if len(between) == 1 and between[0] == 1 else np.outer(between, value).ravel()
 
 
@@ -299,7 +299,7 @@ class InterpolatedProduct:
         return _for_tasks(self._between**2, value)
 
     def _product(self, convolution: Convolution, weights: Array) -> tuple[Array, float]:
-        """Return W convolution(W^T weights) with the interpolation weights W, and the norm of W^T weights."""
+        """Return W convolution(W^T weights), W interpolating, and the norm of W^T weights."""
         grid = np.zeros(self._shape)
         interpolation.spread(
             weights[self._order], self._corner, self._slow, self._middle, self._fast, grid
@@ -346,7 +346,7 @@ def interpolation_error(smoothness: int, spacing: float, dims: int, factor: floa
 
 
 def _node_spacing(smoothness: int, extents: Array, count: int) -> float | None:
-    """Return the distance of the nodes in length-scales, as small as is useful and affordable; None if too wide."""
+    """Return the node distance in length-scales, as small as is useful; None if too wide."""
     dims = len(extents)
     if dims > 3:
         return None
@@ -365,7 +365,7 @@ def _node_spacing(smoothness: int, extents: Array, count: int) -> float | None:
 
 
 def lagrange_weights(position: Array) -> Array:
-    """Return the weights of the nodes -2..3 at positions in [0, 1]: the Lagrange polynomials, (n, 6)."""
+    """Return the weights of the nodes -2..3 at positions in [0, 1], by Lagrange: (n, 6)."""
     nodes = range(-2, TAPS - 2)
     columns = []
     for node in nodes:
@@ -442,7 +442,7 @@ class LowRankProduct:
 def _pivoted_factor(
     posterior: Posterior, diagonal: Array, max_rank: int
 ) -> tuple[Array, Index, Array]:
-    """Return a pivoted Cholesky factor Phi (r, m), its pivots (r,), and what it leaves of the diagonal (m,).
+    """Return a pivoted Cholesky factor (r, m), its pivots (r,), and the diagonal left (m,).
 
     A block of pivots is found at a time: the largest remainders, without those that are nearly
     determined by others.
@@ -473,7 +473,7 @@ def _pivoted_factor(
 
 
 def _independent(covariance: Array, most: int, least: float) -> Index:
-    """Return pivots of a small matrix, chosen greedily while the remainder is at least `least`; always one."""
+    """Return pivots of a small matrix, greedily while the remainder is at least `least`."""
     rest = np.diag(covariance).copy()
     rows = np.empty((most, len(covariance)))
     chosen: list[int] = []

@@ -1,4 +1,4 @@
-"""The matrix-free engine: the best candidate by bounds, from the factor V alone, for domains up to a million points.
+"""The matrix-free engine: the best candidate by bounds from V, for up to a million points.
 
 | symbol | here | shape |
 |---|---|---|
@@ -130,7 +130,7 @@ class Lazy:
     def sums(
         self, rows: Index, excess: Array, predictive: Array, row_weights: Array | None = None
     ) -> Array:
-        """Return the sums of every site, see `Engine.sums`. For inspection, as scoring all of them takes long."""
+        """Return the sums of every site, see `Engine.sums`; slow, for inspection."""
         e, w = weighted_targets(self.posterior, rows, excess, row_weights)
         with blas_in_one_thread():
             return self.posterior.factor.sums_everywhere(e, w, predictive)
@@ -192,7 +192,7 @@ class Lazy:
         )
 
     def _rows_as_matrix(self, rows: Index) -> Matrix | None:
-        """Return Cov of the active rows as a matrix, where they are few and bounds have not helped; None otherwise."""
+        """Return Cov of the active rows as a matrix, if they are few and bounds have not helped."""
         posterior = self.posterior
         matrix = self._active_rows
         if len(rows) * len(posterior.sites) > MAX_ENTRIES or not posterior.factor.local:
@@ -293,7 +293,7 @@ class Lazy:
     def _tighten_by_nodes(
         self, rows: Index, e: Array, w: Array, predictive: Array, weight: Array
     ) -> bool:
-        """Reduce the roots of a weighted sum to its bound from nodes, where kernel and domain allow it.
+        """Reduce the roots of a weighted sum to its bound from nodes, where that is possible.
 
         Returns:
             Whether few candidates are left, or none that is better than the best by more than the
@@ -339,12 +339,12 @@ class Lazy:
             estimate[left], error[left] = found
 
     def _prefers_norms(self, nodes: NodeBounds | LatticeBounds, n_active: int, t: int) -> bool:
-        """Return whether norms cost less than a pass over the nodes and scoring the candidates that they leave."""
+        """Return whether norms cost less than nodes and scoring the candidates that these leave."""
         node_cost = READ_COST * nodes.count**2 + TYPICAL_LEFT * n_active * (2 * t + KERNEL_COST)
         return (t + 1) * self.product.cost < node_cost
 
     def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
-        """Return norms over the active targets and few others, or None where scoring every candidate is cheaper.
+        """Return norms over the active targets and few others; None if scoring all is cheaper.
 
         Weights differ from choice to choice. Norms with the weights of this one are the sums
         themselves, as long as nothing is truncated; they are computed again unless that takes too
@@ -373,7 +373,7 @@ class Lazy:
         return self.new_norms(e, w)
 
     def new_norms(self, e: Array, w: Array) -> ColumnNorms:
-        """Compute norms over the active targets; those computed first are kept if they cover these and more."""
+        """Compute norms over the active targets; keep the first if they cover these and more."""
         new = ColumnNorms(self.posterior, self.product, np.where(e > 0, w, 0.0))
         new.update()
         first = [norms for norms in self._norms[:1] if not (new.base > norms.base).any()]

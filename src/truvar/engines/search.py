@@ -1,4 +1,4 @@
-"""One choice of the matrix-free engine: tighten upper bounds, the highest first, until none reaches the best score.
+"""One choice of the matrix-free engine: tighten the highest bounds until none reaches the best.
 
 The candidate with the highest bound is examined first: on rows near it, on more of them, then on
 all rows ("in full"). Where exactness would take too long, the search ends within a tolerance, or
@@ -195,7 +195,7 @@ class Search:
         return best_of(_evenly_spread(remaining[around], 2 * SAMPLE_SIZE))
 
     def _good_enough(self, gap: float, n_ties: int) -> bool:
-        """Return whether the search may end with this gap between the highest bound and the best score."""
+        """Return whether the search may end with this gap between highest bound and best score."""
         engine = self.engine
         if gap <= TIE_TOLERANCE:
             return n_ties >= MAX_TIES
@@ -206,12 +206,12 @@ class Search:
         return engine.tolerance > 0 and work >= LAST_RESORT_BUDGETS * budget and np.isfinite(gap)
 
     def _remaining(self) -> Index:
-        """Return the candidates whose bound reaches the best score and that are not scored in full."""
+        """Return the candidates not scored in full whose bound reaches the best score."""
         least = self.best * (1 - NEAR_TIE)
         return np.flatnonzero((self.scores >= least) & (self.scores > 0) & (self.stage < SCORED))
 
     def _tighten(self, remaining: Index) -> None:
-        """Examine the leading candidates on more of the rows near them or, where that no longer pays, in full."""
+        """Examine the leading candidates on more rows near them or, if that pays less, in full."""
         if self.norms is None and not self.decided and len(remaining) > len(self.stage) // 8:
             self._score_all()
             return
@@ -229,7 +229,7 @@ class Search:
             )
 
     def _score_examined(self, remaining: Index, least_work: float) -> None:
-        """Score the best examined candidates in full, if more than that work was done since the last scoring.
+        """Score the best examined candidates in full, if enough work was done since the last time.
 
         A higher best score means that fewer candidates must be examined.
         """
@@ -238,7 +238,7 @@ class Search:
             self._score(examined[_highest(self.scores[examined], FIRST_BATCH)])
 
     def _examine(self, remaining: Index, leaders: Index, stage: int) -> None:
-        """Tighten the bounds of candidates in the cells of the leaders, on the rows nearest to each cell (locality)."""
+        """Tighten the bounds of candidates in the leaders' cells, on rows nearest to each cell."""
         neighbours = self.neighbours
         if neighbours is None:
             return
@@ -270,7 +270,7 @@ class Search:
         self.engine.work += work
 
     def _bound_locally(self, neighbours: _Neighbours, groups: list[Index], count: int) -> None:
-        """Bound groups of sites, each in one cell, by the norm bound minus its gap on rows near the cell."""
+        """Bound groups of sites, each in one cell: the norm bound minus its gap on rows near it."""
         near: list[Index] = [np.empty(0, np.intp)] * len(groups)
 
         def find(part: slice) -> None:
@@ -339,7 +339,7 @@ class Search:
         engine.roots[sites] = np.minimum(engine.roots[sites], np.sqrt(sums) * (1 + gamma(4)))
 
     def _renew_norms(self, fewer: float) -> bool:
-        """Compute norms over the active targets alone, if they are fewer than that share of the present ones.
+        """Compute norms over the active targets, if these are few enough of the present ones.
 
         This is done once examining candidates has taken as long as it does, or where nothing else
         reduces the gap.
@@ -366,7 +366,7 @@ class _Neighbours:
     """The rows on which a candidate can be examined: those that the norm bound has terms for.
 
     Attributes:
-        outside: What the norms do not cover.
+        outside: The excess that the norms do not cover, see `excess_outside`.
         sizes: How many of these rows each cell has.
     """
 

@@ -1,4 +1,4 @@
-"""Tie-breaking: which scores count as equal, and how the choice among them is made independent of rounding.
+"""Tie-breaking: which scores count as equal, and a choice among them free of rounding.
 
 The rounding of an engine depends on the sequence of updates that it made, among them suggestions
 that were withdrawn since. Candidates on whose rounding the choice depends are therefore scored
@@ -44,7 +44,7 @@ def near_best(scores: Array) -> Index:
 
 
 def rescore_near_best(sums: Array, weight: Array, rescore: Callable[[Index], Array]) -> None:
-    """Score again, one row at a time, the rows on whose rounding the choice of the highest score depends.
+    """Score again, one at a time, the rows on whose rounding the choice depends.
 
     Args:
         sums: Sums of all rows and noise levels, overwritten where they are computed again. (m, K)

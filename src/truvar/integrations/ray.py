@@ -16,8 +16,8 @@ class RayExecutor(Executor):
     as a failed measurement, which `study.run` makes again or records.
 
     Args:
-        workers: Number of measurements at once; default: as many as the processors of the cluster
-            allow, counted again as machines come and go.
+        workers: Number of concurrent measurements; default: as many as the processors of the
+            cluster allow, counted again as machines come and go.
         **options: Options of the tasks, such as `num_cpus=2`, `num_gpus=1`, `resources={...}` or
             `max_retries=0`.
 
@@ -46,7 +46,7 @@ class RayExecutor(Executor):
 
     @property
     def max_workers(self) -> int:
-        """Number of measurements that can run at once."""
+        """Number of measurements that can run concurrently."""
         if self._workers is not None:
             return self._workers
         cpus = float(self._ray.cluster_resources().get("CPU", 1.0))

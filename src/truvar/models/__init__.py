@@ -1,1 +1,1 @@
-"""Gaussian-process models: kernels, hyperparameters, the exact posterior, and the surrogate model of a study."""
+"""Gaussian-process models: kernels, hyperparameters, posterior, and the surrogate of a study."""

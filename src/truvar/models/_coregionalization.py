@@ -1,4 +1,4 @@
-"""The learned model of several tasks: an intrinsic coregionalisation model, averaged over its hyperparameters.
+"""The learned model of several tasks: intrinsic coregionalisation, averaged over a sample.
 
 | symbol | here | shape |
 |---|---|---|
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TaskModel:
-    """Hyperparameters of several tasks, fitted to the observations: the most probable ones and a sample.
+    """Hyperparameters of several tasks: the most probable ones and a sample.
 
     All quantities are in the units of the tasks as the user has them. T: number of tasks.
 
@@ -57,7 +57,7 @@ class TaskModel:
         shifts: Known constant mean of each task, or the centre of its prior. (T,)
         known_means: Which constant means are known. (T,)
         means: Most probable constant mean of each task, for the mode. (T,)
-        units: What the values of each task are divided by, powers of two. (T,)
+        units: Divisors of the values of each task, powers of two. (T,)
         transform: From the user's values to those of the model; its power is 1.
         outliers: Positions of the observations that are left out as outliers.
         log_posterior: Log posterior density of the mode, up to a constant; NaN if nothing was
@@ -80,7 +80,7 @@ class TaskModel:
 
     @property
     def signal(self) -> Array:
-        """Variance of the target, relative to the correlation function or the known kernel, (1 + M,)."""
+        """Variance of the target, relative to the correlation or the known kernel: (1 + M,)."""
         return np.asarray(self.covariance[:, 0, 0])
 
     @property
@@ -89,14 +89,14 @@ class TaskModel:
         return bool(np.isfinite(self.log_posterior))
 
     def target_kernel(self, target_variance: float) -> NamedKernel | None:
-        """Return the learned kernel that `covariance[0]` multiplies, if the target has that variance in the latter."""
+        """Return the learned kernel that `covariance[0]` multiplies; None if it is known."""
         if self.family is None or self.lengthscales is None:
             return None
         variance = float(self.signal[0]) / target_variance
         return check_named_kernel(self.family, self.lengthscales[0], variance, self.categorical)
 
     def members(self, most: int) -> Index:
-        """Return the rows of at most that many members, spread over the sample; the mode if that is one."""
+        """Return the rows of at most that many members, spread over the sample; one: the mode."""
         return spread_members(len(self.covariance) - 1, most)
 
 
@@ -211,7 +211,7 @@ def correlation_factor(partials: Array, count: int) -> Array:
 
 
 def partial_correlations(correlation: Array) -> Array:
-    """Return the partial correlations of a correlation matrix, which `correlation_matrix` inverts."""
+    """Return the partial correlations of a matrix, the inverse of `correlation_matrix`."""
     count = len(correlation)
     lower = np.linalg.cholesky(correlation + 1e-9 * np.eye(count))
     partials = []

@@ -1,4 +1,4 @@
-"""Learning kernel, mean, noise and output transform from the observations: the mode and a sample of what is plausible.
+"""Learning kernel, mean, noise and output transform: the mode and a sample.
 
 Coordinates are divided by the extent of the domain, values are standardised, and `hyperposterior`
 does the rest.
@@ -114,7 +114,10 @@ class FitData:
         return self.noise is None or bool(np.isnan(self.noise).any())
 
     def learned_noise(self, thetas: Array, scale: float) -> Array | None:
-        """Return the noise variances of hyperparameters (m, k) in the user's units, (m,); None if none is learned."""
+        """Return the noise variances of hyperparameters (m, k) in the user's units: (m,).
+
+        None if no noise is learned.
+        """
         if not self.learns_noise:
             return None
         return np.asarray(np.exp(thetas[:, self.points.shape[1] + 1]) * scale**2)
@@ -270,7 +273,7 @@ class _NoiseSlopes:
 
 
 def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
-    """Return how the noise varies from place to place; None if the observations do not clearly say that it does.
+    """Return how the noise varies with the point; None if the observations do not clearly say so.
 
     A power of the values makes the noise depend on the value, so that the values as they are get a
     chance, too.
@@ -290,7 +293,7 @@ def _noise_slopes(found: _Found, data: FitData) -> _NoiseSlopes | None:
 
 
 def _fit_slopes(option: _Standardisation, fit: Fit, data: FitData) -> _NoiseSlopes | None:
-    """Return the most probable slopes of the log noise variance; None if a test does not reject equal noise."""
+    """Return the most probable slopes of the log noise; None if a test accepts equal noise."""
     d = fit.likelihood.dimension
     with blas_in_one_thread():
         if fit.likelihood.slope_statistic(fit.theta) < chdtri(d, SLOPE_TEST_LEVEL):
@@ -322,7 +325,7 @@ def _power_density(power: float) -> float:
 def _is_credible(
     fit: Fit, values: Array, separate: Sequence[int], references: Sequence[float], direction: int
 ) -> bool:
-    """Return whether values that are far from all others are errors, rather than a peak in an otherwise flat field.
+    """Return whether values far from all others are outliers, not a peak in a flat field.
 
     Args:
         fit: To the others.
@@ -368,7 +371,7 @@ def _contradicted(
 
 
 def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
-    """Return the model to use before there are enough observations to learn from: the prior, without a sample."""
+    """Return the prior as a model, without a sample, for too few observations to learn from."""
     values = OutputTransform(log=data.log).forward(data.values)
     references = OutputTransform(log=data.log).forward(np.array(data.references)).tolist()
     reference = nearest_reference(values, references, data.mean)
@@ -452,7 +455,7 @@ def is_one_sided(values: Array, thresholds: Array | float) -> bool:
 
 
 def prior_members(prior: HyperPrior, d: int, mode: Array, count: int, seed: int) -> Array:
-    """Return hyperparameters (count, k) from the prior: typical length-scales at most, a large signal."""
+    """Return hyperparameters (count, k) from the prior: short length-scales, a large signal."""
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(count)

@@ -1,4 +1,4 @@
-"""Learning the model of several tasks: length-scales, the covariance between the tasks, their means and noise.
+"""Learning several tasks: length-scales, covariance between the tasks, means and noise.
 
 | symbol | here | shape |
 |---|---|---|
@@ -9,7 +9,7 @@
 | R | correlation between the points, or the kernel that the user gave, relative to its variance | (t, t) |
 | K | B[i, j] R + constants + noise: 9 a_i^2 for the unknown constant mean of task i | (t, t) |
 
-What is learned depends on what is given:
+Theta depends on the given parts:
 
 | kernel | covariance | theta |
 |---|---|---|
@@ -135,7 +135,7 @@ class TaskData:
 
     @property
     def modelled_reference(self) -> float | None:
-        """The reference nearest to the typical value of the target, or its logarithm; None without one."""
+        """The reference nearest to the typical value of the target; None without one."""
         target = self.modelled_values[self.tasks == 0]
         return nearest_reference(target, self.modelled_references, self.means[0])
 
@@ -171,7 +171,7 @@ class _Layout:
         return np.concatenate([np.ones(self.count - self.n_scales), a])
 
     def of_free_scales(self, of_deviations: Array) -> Array:
-        """Return the gradient with respect to the free scales, given that with respect to every task's."""
+        """Return the gradient by the free scales, given that by every task's scale."""
         if self.common:
             return np.array([of_deviations.sum()])
         return of_deviations[self.count - self.n_scales :]
@@ -212,13 +212,13 @@ def _normal(mean: Array, sd: float) -> tuple[Array, Array, Array, Array]:
 
 
 class TaskLikelihood:
-    """The log marginal likelihood of the standardised values of several tasks as a function of theta.
+    """The log marginal likelihood of the standardised values of several tasks, given theta.
 
     Args:
         data: The observations.
         kept: Positions of those that are not left out. (q,)
-        shifts: What is subtracted from the values of each task. (T,)
-        scales: What they are divided by. (T,)
+        shifts: Subtrahends of the values of each task. (T,)
+        scales: Divisors of the values of each task. (T,)
     """
 
     def __init__(self, data: TaskData, kept: Index, shifts: Array, scales: Array) -> None:
@@ -293,7 +293,7 @@ class TaskLikelihood:
         return value, gradient
 
     def constant_means(self, theta: Array) -> Array:
-        """Return the mean of the constant of every task given the values, in standardised units (T,)."""
+        """Return the posterior mean of the constant of every task, in standardised units: (T,)."""
         if len(self.values) == 0:
             return np.zeros(self.layout.count)
         lower = self._factor(self._covariance(theta)[0])
@@ -343,7 +343,7 @@ class TaskLikelihood:
             out[k] = 0.5 * float((weights * square).sum())
 
     def _partial_gradient(self, theta: Array, weights: Array) -> Array:
-        """Return the gradient with respect to the partial correlations, for d log p = sum(weights dC) / 2."""
+        """Return the gradient by the partial correlations, for d log p = sum(weights dC) / 2."""
         count = self.layout.count
         partials = np.tanh(theta[self.layout.partials])
         lower = correlation_factor(partials, count)
@@ -362,7 +362,7 @@ class TaskLikelihood:
 
     @staticmethod
     def _factor(covariance: Array) -> Array | None:
-        """Return the lower Cholesky factor; None where the matrix is not numerically positive definite."""
+        """Return the lower Cholesky factor; None if the matrix is not positive definite."""
         try:
             return np.asarray(np.linalg.cholesky(covariance), dtype=float)
         except np.linalg.LinAlgError:
@@ -416,7 +416,7 @@ def fit_tasks(
 
 
 def unfitted_tasks(data: TaskData) -> TaskModel:
-    """Return the model to use before there are enough observations to learn from: the prior, without a sample."""
+    """Return the prior as a model, without a sample, for too few observations to learn from."""
     everything = np.arange(len(data.values))
     shifts, scales = _standardisation(data, everything)
     likelihood = TaskLikelihood(data, everything, shifts, scales)
@@ -468,7 +468,7 @@ def _model(
 
 
 def _standardisation(data: TaskData, kept: Index) -> tuple[Array, Array]:
-    """Return the typical value of every task, and the unit in which one expects its values to vary: (T,) each."""
+    """Return the typical value of every task, and the unit of its variation: (T,) each."""
     values = data.modelled_values[kept]
     tasks = data.tasks[kept]
     shifts = np.zeros(data.count)
@@ -506,7 +506,7 @@ def _is_one_sided(data: TaskData, kept: Index, target: Array) -> bool:
 def _starts(
     data: TaskData, prior: HyperPrior, previous: TaskModel | None, scales: Array, count: int
 ) -> Sequence[Array]:
-    """Return where the search for the mode starts: at the prior's mean, at the opposite sign, at the previous mode."""
+    """Return starts of the search for the mode: the prior's mean, opposite signs, the last mode."""
     layout = _layout(data)
     starts = [prior.mean]
     if layout.n_partials:

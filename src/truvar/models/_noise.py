@@ -82,7 +82,7 @@ def fit_noise(
 
 
 class NoiseLikelihood:
-    """log p(r given theta), for many theta at once.
+    """log p(r given theta), for many theta jointly.
 
     Args:
         covariance: Prior covariance of the measured function values. (t, t)

@@ -1,10 +1,10 @@
-"""Detection of gross errors among measured values: a typing error, a failed instrument.
+"""Detection of outliers among measured values: a typing error, a failed instrument.
 
 The rule looks at the values alone and is deliberately blunt, since a high value that stands alone
-may be exactly what a study looks for. A group of at most a tenth of the values counts as gross
-errors if it is separated from all others by many times their range, and the others are spread over
-that range rather than piled up with a few exceptions or a heavy tail. A value that was given as
-exact is no error.
+may be exactly what a study looks for. A group of at most a tenth of the values counts as outliers
+if it is separated from all others by many times their range, and the others are spread over that
+range rather than piled up with a few exceptions or a heavy tail. A value that was given as exact is
+no error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def find_outliers(
     points: Array | None = None,
     exact: Mask | None = None,
 ) -> tuple[int, ...]:
-    """Return the positions of values that are gross errors.
+    """Return the positions of outliers among the values.
 
     Args:
         values: Measured values, in order. (t,)
@@ -56,7 +56,7 @@ def find_outliers(
 
 
 def separation(values: Array, outliers: Sequence[int], references: Sequence[float] = ()) -> float:
-    """Return the gap between outliers and the other values, in ranges of the latter, `references` included."""
+    """Return the gap from outliers to other values and references, in ranges of the latter."""
     rest = np.delete(values, outliers)
     low = min([float(rest.min()), *references])
     high = max([float(rest.max()), *references])
@@ -89,7 +89,7 @@ def _separate_group(values: Array, plausible: Array) -> tuple[int, ...]:
 
 
 def _is_separate(inside: Array, nearest: float, plausible: Array) -> bool:
-    """Return whether a group is far from the other values, given these in ascending order and its nearest value."""
+    """Return whether a group with this nearest value is far from the others, in ascending order."""
     low = float(plausible.min(initial=inside[0]))
     high = float(plausible.max(initial=inside[-1]))
     if max(nearest - high, low - nearest) <= MIN_SEPARATION_RANGES * (high - low):

@@ -1,4 +1,4 @@
-"""Observations that their close neighbours contradict: relevance pursuit, in the manner of Ament et al. (2024).
+"""Observations that close neighbours contradict: relevance pursuit (cf. Ament et al. 2024).
 
 | symbol | here | shape |
 |---|---|---|
@@ -10,11 +10,12 @@
 
 Observations are left out one after the other, each time the one whose absence makes the others most
 probable, or two that hide each other; at most a tenth of them. The likelihood alone would call
-every isolated peak an error, since a flat field without it is very probable. What separates the two
-is whether close neighbours have a say. An observation is left out only if all of this holds, with
+every isolated peak an error, since a flat field without it is very probable. The two differ in
+whether close neighbours have a say. An observation is left out only if all of this holds, with
 the numbers of one of the `RULES`:
 
-- the gain is large, and larger by `MIN_GAIN_OVER_OPPONENT` than that of leaving out the nearest opponent instead;
+- the gain is large, and larger by `MIN_GAIN_OVER_OPPONENT` than that of leaving out the nearest
+  opponent instead;
 - |Z_i| is many times the largest leave-one-out z-score of the others, so that these agree with each
   other, and they explain at least `MIN_EXPLAINED_SHARE` of each other's variance;
 - it is enclosed: it lies between opponents, observations with values that differ from its own by
@@ -41,24 +42,24 @@ from truvar._typing import Array, Index
 from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode
 from truvar.models.kernels import Stationary
 
-MIN_OBSERVATIONS = 12  # observations below which none is left out
+MIN_OBSERVATIONS = 12  # number below which none is left out
 MIN_GAIN_OVER_OPPONENT = (
     4.0  # log posterior density, by which leaving out the opponent must be worse
 )
 MIN_LARGEST_Z_SCORE = 2.0  # z-score that the largest one of the others counts with at least
 MIN_EXPLAINED_SHARE = 0.5  # share of the variance of the others that they explain of each other
-MAX_MASKING_OUTLIERS = 2  # errors that may hide each other
+MAX_MASKING_OUTLIERS = 2  # outliers that may hide each other
 # length-scales that a point may lie outside the convex hull of others and still count as inside
 HULL_TOLERANCE = 1e-3
 MIN_PEAK_SHARPNESS = 2.0  # factor by which a length-scale may be shorter at a peak, at least
 # prior standard deviations of the log length-scale below its mean that a peak may be narrow
 MAX_PEAK_NARROWNESS_SDS = 2.0
-# leave-one-out z-score of a suspect, at most; a single error among t inflates the noise
+# smallest leave-one-out z-score of a suspect; a single outlier among t inflates the noise
 SUSPECT_Z_SCORE = 4.0
 SUSPECT_Z_SCORE_PER_ROOT_T = 0.5  # the same in units of sqrt(t)
-# observations up to which an error may distort the hyperparameters, so that others are tried too
+# number up to which an outlier may distort the hyperparameters, so that others are tried too
 MAX_DISTORTED_OBSERVATIONS = 60
-# share of the variance that even a smooth function keeps at a point: it is isolated then
+# share of the variance that the others leave at a point above which the point is isolated
 MAX_SHARE_LEFT = 0.25
 
 
@@ -100,7 +101,7 @@ class Fit:
     log_scale: float = 0.0
 
     def density(self, kept: Index) -> float:
-        """Return the log posterior density of the model given the kept observations, in the user's units."""
+        """Return the log posterior density given the kept observations, in the user's units."""
         within = self.likelihood.subset(kept)
         constant = len(kept) * (self.log_scale + 0.5 * np.log(2.0 * np.pi))
         return float(within.value(self.theta) + self.prior.log_density(self.theta) - constant)
@@ -142,13 +143,13 @@ class Verdict:
 
     @property
     def is_suspicious(self) -> bool:
-        """Whether the observation may be wrong, though another wrong one may make it look less so."""
+        """Whether the observation may be wrong, though another one may partly hide that."""
         least = min(rule.contradiction for rule in RULES)
         return bool(self.gain > 0 and np.isfinite(self.enclosure) and self.contradiction >= least)
 
     @property
     def is_convincing(self) -> bool:
-        """Whether a rule says that the observation is wrong; the comparison with its opponent is left to the caller."""
+        """Whether a rule says that the observation is wrong, its opponent not considered."""
         dominance = abs(self.z_score) / max(self.largest, MIN_LARGEST_Z_SCORE)
         return self.predictable >= MIN_EXPLAINED_SHARE and any(
             self.gain >= rule.gain
@@ -266,7 +267,7 @@ def leave_one_out(likelihood: MarginalLikelihood, theta: Array) -> tuple[Array, 
 def _suspects(
     likelihood: MarginalLikelihood, kept: Index, thetas: Sequence[Array], prior: HyperPrior
 ) -> list[int]:
-    """Return the positions with the largest z-scores that are not isolated, values given as exact left out."""
+    """Return the positions with the largest z-scores that are neither isolated nor exact."""
     within = likelihood.subset(kept)
     exact = ~within.learned & (within.noise == 0.0)
     if exact.all():
@@ -287,7 +288,7 @@ def _suspects(
 def _share_left(
     likelihood: MarginalLikelihood, i: int, lengthscales: Array, noise: float
 ) -> tuple[float, Array]:
-    """Return the share of the variance of f(x_i) that all other observations leave, and their weights (t,).
+    """Return the share of Var f(x_i) that all other observations leave, and their weights (t,).
 
     Args:
         likelihood: All observations.
@@ -368,7 +369,7 @@ def _peak_width(prior: HyperPrior, lengthscales: Array, height: float) -> Array:
 
 
 def _neighbourhood(points: Array, z: Array, i: int, deviation: float) -> tuple[float, int]:
-    """Return the distance within which opponents enclose an observation, and the position of the nearest opponent.
+    """Return the distance within which opponents enclose i, and the nearest opponent.
 
     Args:
         points: In length-scales. (t, d)

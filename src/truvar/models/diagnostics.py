@@ -15,9 +15,9 @@ The check fails if one of two tests rejects the model:
 - the *largest |z|*, with Bonferroni's bound for t values, which needs no independence: it finds
   single values that do not fit.
 
-Each has the level `TEST_LEVEL`, so at most 2 % of the checks of a right model fail. A model that was
-learned from the same measurements fits them better than a right one would, so that the check then
-fails less often.
+Each has the level `TEST_LEVEL`, so at most 2 % of the checks of a right model fail. A model that
+was learned from the same measurements fits them better than a right one would, so that the check
+then fails less often.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ModelCheck:
             fail.
         misfit: r^T (K_t + Sigma_t)^-1 r.
         degrees: Degrees of freedom of the misfit, and its mean if the model is right.
-        limit: |z| above which a measurement contradicts the model by itself.
+        limit: |z| above which a measurement alone contradicts the model.
         ids: Ids of the measurements. (t,)
         values: Measured values. (t,)
         means: Their means given the other measurements. (t,)
@@ -99,7 +99,7 @@ class ModelCheck:
 
     @property
     def z_scores(self) -> Array:
-        """Errors of the leave-one-out predictions in standard deviations: (t,); NaN where nothing is predicted."""
+        """Leave-one-out errors in standard deviations: (t,); NaN where nothing is predicted."""
         return _z_scores(self.values, self.means, self.sds)
 
     @property
@@ -209,7 +209,7 @@ def chi2_upper_tail(x: float, degrees: int) -> float:
 
 
 def normal_limit(level: float) -> float:
-    """Return the x that |Z| of a standard normal Z exceeds with probability `level`, by bisection."""
+    """Return the x that |Z|, Z standard normal, exceeds with probability `level`, by bisection."""
     low = 0.0
     high = MAX_Z_SCORE_LIMIT
     while high - low > 1e-12:
@@ -238,7 +238,10 @@ def _z_scores(values: Array, means: Array, sds: Array) -> Array:
 
 def _agreement(t: int, coverage: float) -> str:
     if t < MIN_MEASUREMENTS:
-        return f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a check needs"
+        return (
+            f"Too few measurements to check the model: {t}, of at least {MIN_MEASUREMENTS} that a "
+            "check needs"
+        )
     return (
         f"The measurements agree with the model: {100 * coverage:.0f} % of the {t} lie inside the "
         "95 % interval that "
@@ -247,7 +250,7 @@ def _agreement(t: int, coverage: float) -> str:
 
 
 def _finding(check: ModelCheck) -> str:
-    """Return what is wrong, with the ids of the measurements that show it, the worst first."""
+    """Return the finding, with the ids of the measurements that show it, the worst first."""
     size = np.abs(np.nan_to_num(check.z_scores))
     order = np.argsort(-size, kind="stable")
     far = [check.ids[i] for i in order if check.outlying[i]]
@@ -275,7 +278,10 @@ def _finding(check: ModelCheck) -> str:
 def _advice(failure: Failure, learned: bool) -> str:
     """Return the advice in words that suit a program as well as a problem file."""
     if failure == "outlier":
-        return "correct or withdraw it if it is wrong, or give a larger noise variance if values can be that far off"
+        return (
+            "correct or withdraw it if it is wrong, or give a larger noise variance if values can "
+            "be that far off"
+        )
     if failure == "cautious":
         cause = "the length-scale is probably too short, or the variance or the noise too large"
         remedy = (
@@ -285,7 +291,10 @@ def _advice(failure: Failure, learned: bool) -> str:
         )
         return f"{cause}, and the bounds are wider than they need to be: {remedy}"
     cause = "the kernel is probably too smooth, or its variance or the noise too small"
-    remedy = "learn the model (leave out the kernel), or give a shorter length-scale or a larger noise variance"
+    remedy = (
+        "learn the model (leave out the kernel), or give a shorter length-scale or a larger noise "
+        "variance"
+    )
     if learned:
         remedy = "try a rougher kernel (matern32), or give a larger noise variance"
     return f"{cause}: {remedy}"

@@ -52,7 +52,7 @@ FEW_OBSERVATIONS = (
 
 @dataclass(frozen=True, eq=False)
 class EnsembleModel:
-    """Hyperparameters fitted to the observations: the most probable ones and a sample of what else is plausible.
+    """Hyperparameters fitted to the observations: the most probable ones and a sample.
 
     Attributes:
         family: "rbf", "matern12", "matern32" or "matern52".
@@ -112,12 +112,12 @@ class EnsembleModel:
         return (self.mode_noise or 0.0) * self.noise_factor(points)
 
     def members(self, most: int) -> Index:
-        """Return the rows of at most that many members, spread over the sample; the mode if that is one."""
+        """Return the rows of at most that many members, spread over the sample; one: the mode."""
         return spread_members(len(self.signal) - 1, most)
 
 
 def spread_members(count: int, most: int) -> Index:
-    """Return the rows, from 1, of at most that many of `count` members, spread over them; row 0 if that is one."""
+    """Return the rows, from 1, of at most that many of `count` members; row 0 if that is one."""
     if most < 2 or count < 2:
         return np.array([0])
     used = min(most, count)
@@ -245,7 +245,7 @@ class Ensemble:
     def append(
         self, point: Array, z: float, noise: float, learned: bool, site: int | None = None
     ) -> None:
-        """Condition on one more observation; `site` is the row of the point among the sites, if it is one."""
+        """Condition on one more observation; `site` is its row among the sites, if it has one."""
         t = self.size
         if t == len(self._points):
             self._grow()
@@ -287,7 +287,7 @@ class Ensemble:
     def _subtract_jointly(
         self, joint: _JointKernel, points: Array, means: Array, variances: Array
     ) -> None:
-        """Change prior moments (M, q) to those given the observations, in one call for all members."""
+        """Change prior moments (M, q) to those given the observations, in one call."""
         t = self.size
         kernels.mixture_moments(
             self._points[:t],
@@ -305,7 +305,7 @@ class Ensemble:
 
     @blas_in_one_thread()
     def _subtract_in_turn(self, points: Array, means: Array, variances: Array) -> None:
-        """Change prior moments (M, q) to those given the observations, one member after the other."""
+        """Change prior moments (M, q) to those given the observations, member by member."""
         t = self.size
         factors = self._contiguous_factors()
         for j in range(len(factors)):
@@ -355,7 +355,7 @@ class Ensemble:
         return np.zeros(len(points)) if self._point_offset is None else self._point_offset(points)
 
     def _covariance(self, j: int, points: Array, others: Array) -> Array:
-        """Return the prior covariance of a member between points (p, d) and others (q, d), the constant's included."""
+        """Return a member's prior covariance, with constant, of points (p, d) and others (q, d)."""
         return np.asarray(self.kernels[j](points, others) + self.constant[j])
 
     def _prior_variance(self, j: int, points: Array) -> Array:
@@ -397,7 +397,7 @@ class Ensemble:
 
 
 class SinglePosterior:
-    """A posterior with one set of hyperparameters, asked like the mixture of an `Ensemble` with one member.
+    """A posterior with one set of hyperparameters, with the interface of an `Ensemble`.
 
     Args:
         posterior: The posterior.

@@ -303,7 +303,7 @@ class LocalFactor:
         return np.asarray(sums.sum(axis=0))
 
     def _active_targets(self, e: Array) -> Index:
-        """Return the targets with a positive excess; cached, as many sums follow with one excess."""
+        """Return the targets with a positive excess; cached, as many sums have the same excess."""
         if self._active is None or self._active[0] is not e:
             self._active = e, np.flatnonzero(e > 0)
         return self._active[1]

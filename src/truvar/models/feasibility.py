@@ -1,4 +1,4 @@
-"""Probability that a measurement succeeds, learned from the places where measurements succeeded and failed.
+"""Probability that a measurement succeeds, learned from successes and failures.
 
 A Gaussian process classifier with the probit likelihood and Laplace's approximation (Rasmussen and
 Williams 2006, algorithms 3.1 and 3.2), averaged over a few settings of its kernel by their
@@ -154,7 +154,7 @@ class _Laplace:
         deviation: float,
         success: float,
     ) -> _Laplace:
-        """Find the mode by Newton's method (algorithm 3.1); `own` are the coordinates that count."""
+        """Find the mode by Newton's method (algorithm 3.1); `own` are the columns that count."""
         from scipy.linalg import cho_solve
         from scipy.special import ndtri
 
@@ -191,7 +191,7 @@ class _Laplace:
         return _Laplace(points, covariance, mean, variance, mode, gradient, root, factor, evidence)
 
     def probability(self, points: Array) -> Array:
-        """Return P(success) at points (q, d) (algorithm 3.2, with the integral of the probit in closed form)."""
+        """Return P(success) at points (q, d) (algorithm 3.2, probit integral in closed form)."""
         from scipy.linalg.lapack import dtrtrs
         from scipy.special import ndtr
 
@@ -209,7 +209,7 @@ def _objective(prior: Array, labels: Array, dual: Array, mean: float) -> float:
 
 
 def _probit(latent: Array, labels: Array) -> tuple[Array, Array, Array]:
-    """Return log likelihood, its gradient and its negative second derivative, (t,) each (table 3.1 of the book)."""
+    """Return log likelihood, gradient and negative curvature, (t,) each (table 3.1 of the book)."""
     from scipy.special import log_ndtr
 
     signed = labels * latent

@@ -1,4 +1,4 @@
-"""Hyperparameters by penalised marginal likelihood: length-scales, signal variance, constant mean and, if asked, noise.
+"""Hyperparameters by penalised marginal likelihood: kernel, constant mean and, if asked, noise.
 
 Coordinates are divided by the extent of the domain and values are standardised before the fit, so
 that one set of weak priors serves every problem: log length-scale ~ N(log 0.3, 1) in extents, log
@@ -91,7 +91,7 @@ def fit(
     seed: int,
     categorical: Sequence[int] = (),
 ) -> Model:
-    """Return the hyperparameters that maximise the marginal likelihood of the values times the priors.
+    """Return the hyperparameters that maximise the marginal likelihood times the priors.
 
     Args:
         family: Kernel family.
@@ -203,7 +203,7 @@ class _Likelihood:
         )
 
     def _gls(self, factor: tuple[Array, bool]) -> float:
-        """Return the generalised least-squares constant. It is optimal, so that it adds nothing to the gradient."""
+        """Return the generalised least-squares constant; it is optimal, so its gradient is 0."""
         if not self.learn_mean:
             return 0.0
         ones = cho_solve(factor, np.ones(len(self.z)))
@@ -221,7 +221,7 @@ class _Likelihood:
 def fit_kernel(
     kernel: Kernel, points: Array, values: Array, noise: float | None, mean: float | None, seed: int
 ) -> Model:
-    """Return a kernel of the user's own, fitted within its bounds by scikit-learn's maximum likelihood.
+    """Return a custom kernel, fitted within its bounds by scikit-learn's maximum likelihood.
 
     The values are divided by a power of two near their spread. Bounds of a variance that are
     scikit-learn's default belong to no unit, and count relative to the square of that power.
@@ -271,7 +271,7 @@ def fit_kernel(
 
 
 def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
-    """Return a kernel with the default bounds of its variances multiplied by the unit of a variance.
+    """Return a kernel with the default bounds of its variances times the unit of a variance.
 
     A variance outside such bounds starts at the unit.
     """

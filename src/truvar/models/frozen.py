@@ -1,4 +1,4 @@
-"""The posterior as it was at one moment: moments and joint draws at any points, whatever is observed afterwards.
+"""The posterior at one moment: moments and joint draws at any points, unaffected by later data.
 
 | symbol | here | shape |
 |---|---|---|
@@ -118,7 +118,7 @@ class FrozenMember:
         return mean, np.maximum(variance, 0.0) + self.own_variance
 
     def cautious(self, inflation: Inflation) -> FrozenMember:
-        """Return the posterior of those observations that the others do not contradict, with more uncertainty."""
+        """Return the posterior of the observations that are not contradicted, less certain."""
         own = (
             0.0
             if inflation.learned_noise is None
@@ -150,7 +150,7 @@ class FrozenMember:
         return member._of_observations(self.points, within, self._data())
 
     def _scale_sds(self, factor: float) -> FrozenMember:
-        """Return the member with standard deviations larger by a factor: covariance and noise are by its square."""
+        """Return the member with standard deviations larger by a factor, those of the noise too."""
         ones = self.whitened_ones
 
         def covariance(points: Array, others: Array) -> Array:
@@ -169,7 +169,7 @@ class FrozenMember:
         )
 
     def _fine_structure_variance(self, learned: Mask) -> float:
-        """Return the variance of the learned noise if it may be a fine structure of f, 0 if repeats contradict that.
+        """Return the learned noise variance if it may be fine structure of f, else 0.
 
         Args:
             learned: Observations whose noise is learned. (t,)
@@ -189,7 +189,7 @@ class FrozenMember:
         )
 
     def _without_contradicted(self, exact: Mask | None) -> FrozenMember:
-        """Return the posterior without the observations that the others contradict, the worst first.
+        """Return the posterior without observations that the others contradict, the worst first.
 
         Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with
         Q the inverse of the observations' covariance and r their residuals. Without observation j,
@@ -228,14 +228,14 @@ class FrozenMember:
         )
 
     def _data(self) -> Array:
-        """Return the residuals of the observations, and ones where the constant mean is estimated, (t, 1 or 2)."""
+        """Return the residuals and, where the mean is estimated, ones: (t, 1 or 2)."""
         whitened = (
             [self.whitened] if self.whitened_ones is None else [self.whitened, self.whitened_ones]
         )
         return np.asarray(self.lower @ np.array(whitened).T)
 
     def _of_observations(self, points: Array, covariance: Array, data: Array) -> FrozenMember:
-        """Return the member for other observations: their points, their covariance with noise, and `_data`."""
+        """Return the member for other observations: points, covariance with noise, and `_data`."""
         lower = _cholesky(covariance)
         whitened = solve_triangular(lower, data, lower=True, check_finite=False)
         member = replace(self, points=points, lower=lower, whitened=whitened[:, 0])
@@ -256,14 +256,14 @@ class FrozenMember:
         return float(-0.5 * self.whitened @ self.whitened - np.log(np.diag(self.lower)).sum())
 
     def _constant(self, solved: Array) -> Array:
-        """Return u at the points that were solved for, (q,): zero unless the constant mean is estimated."""
+        """Return u at the points solved for, (q,): zero unless the constant mean is estimated."""
         ones = self.whitened_ones
         if ones is None or len(ones) == 0:
             return np.zeros(solved.shape[1])
         return np.asarray((1.0 - ones @ solved) / np.sqrt(ones @ ones))
 
     def regression(self, points: Array, given: Array) -> tuple[Array, Array]:
-        """Return how f at points follows from f at given points: mu(x) + weights^T (f(given) - mu(given)) + rest.
+        """Return how f follows from f(given): mu(x) + weights^T (f(given) - mu(given)) + rest.
 
         Args:
             points: The points. (q, d')
@@ -380,7 +380,7 @@ class FrozenPosterior:
 
     @blas_in_one_thread()
     def with_cautious(self, share: float, inflation: Inflation) -> FrozenPosterior:
-        """Return the mixture with cautious members added behind the others, one for every four of them.
+        """Return the mixture with cautious members appended, one for every four members.
 
         Args:
             share: Total weight of the cautious members.
@@ -420,13 +420,13 @@ class FrozenPosterior:
         return np.hstack(parts)
 
     def draw_counts(self, count: int) -> list[int]:
-        """Return how many of at least `count` draws are of each member, in proportion to its weight."""
+        """Return how many of at least `count` draws each member gets, in proportion to weights."""
         return [
             ceil(count * share - 1e-9) for share in self.shares.tolist()
         ]  # rounding must not add a draw
 
     def _pivots(self, points: Array) -> Index:
-        """Return positions of points spread over all of them, in the length-scales of the roughest member.
+        """Return positions of spread points, in the length-scales of the roughest member.
 
         On a grid many points are equally far from the pivots, and the last bits say which of them
         is the next one. With length-scales of few digits these bits are the same on every
@@ -442,7 +442,7 @@ class FrozenPosterior:
 
 
 def spread_points(points: Array, count: int) -> Index:
-    """Return positions of points such that none of the others is far from the nearest of them (Gonzalez 1985).
+    """Return positions of points such that no other is far from the nearest (Gonzalez 1985).
 
     Args:
         points: The points, in units in which their distances are comparable. (q, d)

@@ -1,4 +1,4 @@
-"""The posterior of the hyperparameters: its mode, and a weighted sample by adaptive importance sampling.
+"""The posterior of the hyperparameters: its mode, and a sample by importance sampling.
 
 | symbol | here | shape |
 |---|---|---|
@@ -217,7 +217,7 @@ class MarginalLikelihood:
         return self._copy(learn_slopes=True)
 
     def with_relative_noise(self, relative: Array) -> MarginalLikelihood:
-        """Return the likelihood with known factors (t,) of the learned noise variance, the power known."""
+        """Return the likelihood with known factors (t,) of the learned noise, the power known."""
         return self._copy(relative=relative)
 
     def _copy(self, **changed: Any) -> MarginalLikelihood:
@@ -272,7 +272,7 @@ class MarginalLikelihood:
         return yeo_johnson(self.values, self.power(theta))
 
     def factor(self, theta: Array) -> tuple[Array, Array] | None:
-        """Return the lower Cholesky factor of K and z; None where K is not numerically positive definite."""
+        """Return the lower Cholesky factor of K and z; None if K is not positive definite."""
         t = len(self.values)
         variance = self.signal_variance(theta)
         lengthscales = self.lengthscales(theta)
@@ -338,7 +338,7 @@ class MarginalLikelihood:
         return value, gradient
 
     def slope_statistic(self, theta: Array) -> float:
-        """Return the score statistic of the hypothesis that the learned noise is the same everywhere.
+        """Return the score statistic of the hypothesis that the learned noise is equal everywhere.
 
         It is chi-squared distributed with d degrees of freedom if that is so, the level of the
         noise being estimated.
@@ -544,7 +544,7 @@ def _log_posterior(likelihood: LogLikelihood, prior: HyperPrior, thetas: Array) 
 
 
 def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> Array:
-    """Return normalised weights against the mixture of the proposals, the largest truncated (Ionides 2008)."""
+    """Return normalised weights against the mixture of proposals, truncated (Ionides 2008)."""
     mixture = [np.log(proposal.count) + proposal.log_density(thetas) for proposal in used]
     log_weights = log_target - np.logaddexp.reduce(mixture, axis=0)
     weights = np.exp(log_weights - log_weights.max())
@@ -553,7 +553,7 @@ def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> Arr
 
 
 def _systematic(thetas: Array, weights: Array, members: int) -> Array:
-    """Return the indices of equally weighted draws, evenly spaced in the cumulative weight along the first axis."""
+    """Return equally weighted draws, evenly spaced in the cumulative weight along axis 0."""
     order = np.argsort(thetas[:, 0], kind="stable")
     cumulative = np.cumsum(weights[order])
     places = np.searchsorted(cumulative, (np.arange(members) + 0.5) / members)

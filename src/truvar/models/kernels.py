@@ -1,4 +1,4 @@
-"""Kernels by name, checks of scikit-learn's kernels, their compiled form, and the kernel of several tasks.
+"""Kernels by name, checks of scikit-learn's kernels, compiled forms, kernels of several tasks.
 
 | paper | here |
 |---|---|
@@ -37,7 +37,7 @@ SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedKernel:
-    """`ConstantKernel(variance) * RBF(length_scale)`, or with a Matern kernel, without importing scikit-learn.
+    """`ConstantKernel(variance) * RBF(length_scale)`, or Matern, without importing scikit-learn.
 
     A kernel that a problem file names, or that was stored, is of this class until somebody asks for
     the scikit-learn object: that import takes longer than a whole `truvar ask` otherwise does.
@@ -87,7 +87,7 @@ class NamedKernel:
 
 
 def to_sklearn(kernel: Kernel | NamedKernel) -> Kernel | NamedKernel:
-    """Return a kernel as a scikit-learn object; one of categories, which scikit-learn does not have, as it is."""
+    """Return a kernel as a scikit-learn object; kernels of categories unchanged."""
     return kernel.sklearn if isinstance(kernel, NamedKernel) and not kernel.categorical else kernel
 
 
@@ -129,7 +129,7 @@ def check_named_kernel(
 
 
 def named_kernel(name: str, lengthscales: ArrayLike, variance: float = 1.0) -> Kernel:
-    """Return the scikit-learn kernel of that name; the arguments are those of `check_named_kernel`."""
+    """Return the scikit-learn kernel of that name, see `check_named_kernel`."""
     return check_named_kernel(name, lengthscales, variance).sklearn
 
 
@@ -271,7 +271,7 @@ def column_mask(columns: tuple[int, ...], d: int) -> Mask:
 
 
 def indicator_columns(points: Array, categorical: Sequence[int]) -> tuple[Array, Index]:
-    """Return points with indicators in place of categories, at a squared distance of 1 if these differ.
+    """Return points with indicators in place of categories, at a squared distance of 1.
 
     Args:
         points: Points with the positions of their categories. (q, d)
@@ -338,7 +338,7 @@ def stationary_form(kernel: Kernel | NamedKernel) -> Stationary | None:
 
 
 def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covariance:
-    """Return k(X, Y) as a function: compiled for kernels that have such a form, scikit-learn's for the others."""
+    """Return k(X, Y) as a function, compiled where possible and scikit-learn's otherwise."""
     if isinstance(kernel, Coregionalized):
         inner = covariance_function(kernel.kernel)
         between = np.asarray(kernel.covariance, dtype=float)
@@ -353,7 +353,7 @@ def covariance_function(kernel: Kernel | NamedKernel | Coregionalized) -> Covari
 
 
 def _fits(form: Stationary, points: Array) -> bool:
-    """Return whether a stationary kernel certainly passes `check_kernel`: it is finite on points of this width."""
+    """Return whether a stationary kernel is certainly finite on points of this width."""
     scales = form.lengthscales
     if not (
         np.isfinite(form.variance) and (scales > 0).all() and len(scales) in (1, points.shape[1])

@@ -1,4 +1,4 @@
-"""Prior means that depend on the point: a column of the domain, values on it, or a function of the coordinates.
+"""Prior means that depend on the point: a column, values on the domain, or a function.
 
 | symbol | here | shape |
 |---|---|---|
@@ -131,7 +131,7 @@ def _column(domain: Domain, name: str) -> Array:
 
 
 def _as_function(domain: Domain, mean: Any) -> Callable[[Array], Any] | None:
-    """Return a mean that is known everywhere as a function of the points; None for values on the domain."""
+    """Return a mean known everywhere as a function of the points; None for values on the domain."""
     if callable(mean):
         function: Callable[[Array], Any] = mean
         return function

@@ -145,7 +145,7 @@ class Posterior:
         return np.asarray(across - self.factor.at(rows).T @ self.factor.at(candidates.sites))
 
     def whitened(self, points: Array) -> Array:
-        """Return L^-1 k_t(points) for points (q, d'), given observations and pending actions: (n_rows, q)."""
+        """Return L^-1 k_t(points) for points (q, d'), pending actions included: (n_rows, q)."""
         cached = self._solved
         solved = self._solve(points, self.n_rows)
         self._solved = cached
@@ -167,7 +167,7 @@ class Posterior:
         return np.asarray(across - self.factor.combine(whitened.T)[:, candidates.sites])
 
     def predict(self, points: Array) -> tuple[Array, Array]:
-        """Return mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2), given the observations: (q,) and (q,)."""
+        """Return mu_t and sigma_t^2 at any points (q, d'), eqs. (1)-(2): (q,) each."""
         v = self._solve(points, self.n_observed)
         weights = self._whitened[: self.n_observed] - self._shift * self._ones[: self.n_observed]
         mean = self._offset + self._shift + v.T @ weights + self._offset_at(points)
@@ -183,7 +183,7 @@ class Posterior:
         )
 
     def observed_covariance(self, point: Array) -> tuple[Array, float]:
-        """Return Cov(x, point) at every site x (m,), and the variance at the point (d',), given the observations."""
+        """Return Cov(x, point) at every site x (m,), and the variance at the point (d',)."""
         x = point[None, :]
         v = self._solve(x, self.n_observed)[:, 0]
         across = self.k(self.sites, x)[:, 0] - self.factor.combine(v)
@@ -194,11 +194,11 @@ class Posterior:
         return self.k(self.sites, self.sites[site][None, :])[:, 0]
 
     def leave_one_out(self) -> tuple[Array, Array]:
-        """Return mean and variance of every observed value as the other observations predict it: (t,) and (t,).
+        """Return mean and variance of every value as the other observations predict it: (t,) each.
 
         The variances include the noise of the value. A constant mean that is estimated is estimated
-        again without the value, and its uncertainty is included (universal kriging). With the model
-        as it is, the leave-one-out residual of a value is therefore normal with exactly this
+        again without the value, and its uncertainty is included (universal kriging). Under
+        the model, the leave-one-out residual of a value is therefore normal with exactly this
         variance; it is independent of the other values.
 
         With r = y - mean, Q = (K_t + Sigma_t)^-1 and, for an estimated constant,
@@ -207,9 +207,9 @@ class Posterior:
         more observation is O(t^2).
 
         A row that the rows before it determine counts as measured with the smallest variance that
-        is an information, `EXACT_VARIANCE_SHARE` of the prior's, and as equal to what they predict, which
-        `observe` has checked. Where nothing is left to estimate the constant from, the mean is NaN
-        and the variance infinite.
+        is informative, `EXACT_VARIANCE_SHARE` of the prior's, and as equal to the prediction from
+        them, which `observe` has checked. Where nothing is left to estimate the constant from, the
+        mean is NaN and the variance infinite.
         """
         t = self.n_observed
         with_constant, (of_values, of_ones) = self._invert()  # Q_ii, Q y, Q 1
@@ -238,7 +238,7 @@ class Posterior:
         return float(residuals @ residuals), max(informative - (self._prior_mean is None), 0)
 
     def freeze(self) -> FrozenPosterior:
-        """Return the posterior given the observations as it is now, the uncertainty of an estimated mean included."""
+        """Return the present posterior, the uncertainty of an estimated mean included."""
         t = self.n_observed
         informative = np.flatnonzero(np.isfinite(self._cholesky.diagonal()[:t]))
         lower = self._cholesky[:t, :t]  # no copy: observed rows never change
@@ -259,7 +259,7 @@ class Posterior:
         return FrozenPosterior((member,))
 
     def _scales(self) -> Array:
-        """Return the length-scales of the kernel (d',); the spread of the sites where it has none."""
+        """Return the length-scales of the kernel, or the spread of the sites without any: (d',)."""
         kernel = self.kernel
         spread = np.where(np.ptp(self.sites, axis=0) > 0, self.sites.std(axis=0), 1.0)
         inner = kernel.kernel if isinstance(kernel, Coregionalized) else kernel
@@ -303,7 +303,7 @@ class Posterior:
         v = self._solve(x, t)[:, 0] if site is None else self.factor.at(np.array([site]))[:, 0]
         own = float(self.kernel.diag(x)[0]) - float(v @ v)
         d = own + noise
-        # What is known exactly already gets a row of zeros.
+        # A point that is already known exactly gets a row of zeros.
         root = np.inf if d <= EXACT_VARIANCE_SHARE * self.scale**2 else float(np.sqrt(d))
         row = self.factor.append(point, v, root)
         self._points[t] = point
@@ -358,7 +358,7 @@ class Posterior:
 
     @property
     def _shift(self) -> float:
-        """The estimated constant mean minus `_offset`: (1^T K^-1 y) / (1^T K^-1 1), y without the offset."""
+        """The estimated constant mean minus `_offset`: (1^T K^-1 y) / (1^T K^-1 1)."""
         if self._prior_mean is not None or self.n_observed == 0:
             return 0.0
         ones = self._ones[: self.n_observed]
@@ -369,7 +369,7 @@ class Posterior:
         return np.zeros(len(points)) if self._point_offset is None else self._point_offset(points)
 
     def _solve(self, points: Array, rows: int) -> Array:
-        """Return L^-1 k_t(points) over the first `rows` rows: (rows, q). The last result is cached."""
+        """Return L^-1 k_t(points) over the first rows: (rows, q). The last result is cached."""
         if rows == 0:
             return np.zeros((0, len(points)))
         key = (self._last_id, rows)
@@ -390,13 +390,13 @@ class Posterior:
         return solved
 
     def _invert(self) -> tuple[Array, Array]:
-        """Return the diagonal of Q (t,), and Q y and Q 1, y without the offset (2, t), over the observed rows."""
+        """Return diag Q (t,), and Q y and Q 1 without the offset (2, t), over the observed rows."""
         done = self._inverse.n_rows
         t = self.n_observed
         rows = self._cholesky[done:t, :t].copy()
         here = np.arange(t - done)
         diagonal = rows[here, here + done]
-        # Rows without information get the smallest variance that is an information, instead of an
+        # Rows without information get the smallest informative variance, instead of an
         # infinite one.
         rows[here, here + done] = np.where(
             np.isinf(diagonal), np.sqrt(EXACT_VARIANCE_SHARE) * self.scale, diagonal
@@ -404,7 +404,7 @@ class Posterior:
         return self._inverse.update(rows, np.stack([self._whitened[done:t], self._ones[done:t]]))
 
     def _check_consistent(self, row: int, y: float, innovation: float) -> None:
-        """Check a value against one that is known exactly, by a measurement or because the kernel determines it.
+        """Check a value against one that is known exactly, from data or from the kernel.
 
         Raises:
             InvalidMeasurementError: If the two differ.

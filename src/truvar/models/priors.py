@@ -79,7 +79,7 @@ class Learned:
             )
 
     def initial_size(self, d: int, n: int) -> int:
-        """Return the number of measurements before the model is used, for n points of dimension d."""
+        """Return the number of measurements before the model is used, for n points in R^d."""
         if not self.marginalise:
             return max(self.refit_every or PLUG_IN_REFIT_EVERY, 2)
         if self.n_initial is not None:

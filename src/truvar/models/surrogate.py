@@ -1,4 +1,4 @@
-"""The surrogate model of a study: a Gaussian process with its hyperparameters, observations and pending measurements.
+"""The surrogate model of a study: a Gaussian process with hyperparameters and data.
 
 A `Surrogate` takes actions and observed values and answers with a posterior over the domain. It
 knows nothing of goals, policies, epochs or costs. Callers change it through five methods
@@ -7,7 +7,7 @@ knows nothing of goals, policies, epochs or costs. Callers change it through fiv
 
 | quantity | here |
 |---|---|
-| what is known of kernel, noise and tasks, and how the rest is fitted | `hyperparameters` |
+| known kernel, noise and tasks, and the fit of the rest | `hyperparameters` |
 | kernel, constant mean, noise variance in use | `kernel`, `mean`, `noise` |
 | m(x), the prior mean that depends on the point; kernel and constant describe y - m(x) | `mean_function` |
 | hyperparameters fitted after q observations | `fitted_models[q]` |
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.gaussian_process.kernels import Kernel
 
-# predictive standard deviations between value and mean above which the model is refitted at once
+# predictive standard deviations from the mean beyond which a value triggers a refit immediately
 REFIT_Z_SCORE = 3.5
 
 
@@ -75,13 +75,12 @@ class Surrogate:
         seed: Seed of the hyperparameter search.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         references: Values that matter, such as the thresholds of a level set, in ascending order:
-            what was measured far from all of them says little about how far the values elsewhere
-            may be.
+            values measured far from all of them say little about the range of values elsewhere.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
 
     Attributes:
-        hyperparameters: What is known of kernel, noise and tasks, and how the rest is fitted.
+        hyperparameters: Known kernel, noise and tasks, and the rules for fitting the rest.
         kernel: The kernel in use, as given or as last fitted.
         mean: The constant prior mean, on top of the mean function; None: estimated by generalised
             least squares.
@@ -207,7 +206,7 @@ class Surrogate:
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]
     ) -> None:
-        """Condition the model on many measured values, and fit the hyperparameters once, if they are learned.
+        """Condition the model on many values, then fit the hyperparameters once, if learned.
 
         Args:
             observations: The measurements with their values.
@@ -240,7 +239,7 @@ class Surrogate:
         return SurrogateSnapshot(self.observations, self._fit, dict(self.fitted_models))
 
     def rollback(self, snapshot: SurrogateSnapshot, pending: Iterable[Action]) -> None:
-        """Restore a snapshot and condition on its observations and the given pending actions again."""
+        """Restore a snapshot and condition on its observations and the given pending actions."""
         self.observations = snapshot.observations
         self.fitted_models = snapshot.fitted_models
         self._fit = snapshot.fit
@@ -251,7 +250,7 @@ class Surrogate:
 
     @property
     def learned_tasks(self) -> Tasks | None:
-        """The tasks with what is learned of them: covariance, noise and mean; None without tasks."""
+        """The tasks with learned covariance, noise and mean; None without tasks."""
         return self._fit.learned_tasks
 
     @property
@@ -261,12 +260,12 @@ class Surrogate:
 
     @property
     def fitted(self) -> bool:
-        """Whether there is a model to make claims with: a learned kernel has one only after its first fit."""
+        """Whether there is a model to make claims with; a learned one needs its first fit."""
         return self.hyperparameters.is_fitted(self.observations)
 
     @property
     def moments(self) -> tuple[Array, Array]:
-        """Posterior mean and variance on the domain for claims, in the units of `transform`: (n,) each."""
+        """Posterior mean and variance for claims, in units of `transform`: (n,) each."""
         return self._predictive.mean, self._predictive.variance
 
     @property
@@ -276,18 +275,18 @@ class Surrogate:
 
     @property
     def target_sites(self) -> Array:
-        """The points of the domain as `freeze` takes them: with the index of the target task, if there are tasks."""
+        """The points of the domain as `freeze` takes them: with the target's index, if any."""
         return self._predictive.sites
 
     def freeze(self) -> FrozenPosterior:
-        """Return the posterior as it is now, in the units of `transform`; it can be asked after further observations.
+        """Return the present posterior, in units of `transform`, unaffected by later data.
 
         Points are like the rows of `target_sites`.
         """
         return self._predictive.freeze()
 
     def predict(self, points: Array) -> tuple[Array, Array]:
-        """Return mean (q,) and variance (q,) of the target at points (q, d), from observations alone."""
+        """Return mean and variance of the target at points (q, d), no pending ones: (q,) each."""
         means, variances = self._predictive.member_moments(self._target_points(points))
         mean, sd = self.transform.inverse_moments(means, variances)
         return mean, sd**2
@@ -297,19 +296,19 @@ class Surrogate:
         return self._predictive.predict(self._target_points(points))
 
     def _target_points(self, points: Array) -> Array:
-        """Return a copy of points (q, d) as the posterior takes them, as it remembers its last answer by the array."""
+        """Return a copy of points (q, d) for the posterior, which caches its answer by array."""
         points = np.array(points, dtype=float)
         if self._sites.shape[1] > points.shape[1]:
             points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
         return points
 
     def predict_measurement(self, action: Action) -> tuple[float, float]:
-        """Return mean and variance of the value that a measurement would give, its noise included."""
+        """Return mean and variance of the value that a measurement would give, with noise."""
         means, variances = self._predictive.moments_of(action)
         return self._fit.likelihood.predict(action, means, variances)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
-        """Fit kernel and mean (and noise, if it is learned) to another data set. The surrogate does not change.
+        """Fit kernel, mean and learned noise to another data set. The surrogate does not change.
 
         Args:
             frame: A table with the domain's columns and the column of values.
@@ -322,7 +321,7 @@ class Surrogate:
 
     @property
     def minimum_noise(self) -> float:
-        """Smallest noise variance in use. A learned kernel was fitted with a little noise and is used with it."""
+        """Smallest noise variance in use, that which a learned kernel was fitted with."""
         return self._fit.likelihood.minimum_noise(self.posterior.scale)
 
     def modelled_noise(self, action: Action) -> float:
@@ -337,7 +336,7 @@ class Surrogate:
     # ----------------------------------------------------------------------------------------------
 
     def _is_surprising(self, observations: Observations) -> bool:
-        """Return whether the last value is so far from its prediction that the model is refitted immediately."""
+        """Return whether the last value is so unexpected that the model is refitted immediately."""
         if self.ensemble is None:
             return False
         if self.hyperparameters.has_new_outliers(observations, self._fit):
@@ -356,7 +355,7 @@ class Surrogate:
         self._condition(pending)
 
     def _condition(self, pending: Iterable[Action]) -> None:
-        """Make a new posterior and engine from the present hyperparameters, observations and pending actions."""
+        """Make a new posterior and engine from the present hyperparameters and data."""
         fit = self._fit
         self.kernel = fit.kernel
         self.noise = fit.noise

@@ -1,4 +1,4 @@
-"""Monotone transforms of measured values: a Gaussian process fits log latencies better than latencies.
+"""Monotone transforms of measured values, such as logarithms of latencies.
 
 | symbol | here |
 |---|---|
@@ -30,10 +30,10 @@ LOG_POWER_TOLERANCE = 1e-6  # |lambda| below which the power is replaced by the 
 
 @dataclass(frozen=True)
 class OutputTransform:
-    """Take the logarithm if asked, then apply a Yeo-Johnson power (Yeo and Johnson 2000) to the standardised value.
+    """A logarithm, if asked, then a Yeo-Johnson power (2000) of the standardised value.
 
     Attributes:
-        shift: The value that stays as it is.
+        shift: The value that is left unchanged.
         scale: The distance from it at which the power begins to matter.
         power: lambda, from 0 to 2; 1 is the identity, below 1 compresses large values, above 1
             small ones.
@@ -51,7 +51,7 @@ class OutputTransform:
         return self.power == 1.0 and not self.log
 
     def forward(self, y: Array | float) -> Array:
-        """Return z for values in the user's units; minus infinity for the logarithm of a number that has none."""
+        """Return z for values in the user's units; minus infinity where there is no logarithm."""
         v = np.asarray(y, dtype=float)
         if self.log:
             v = np.log(v, out=np.full(v.shape, -np.inf), where=v > 0)
@@ -69,7 +69,7 @@ class OutputTransform:
         return np.asarray(np.exp(v)) if self.log else v
 
     def inverse_moments(self, means: Array, variances: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation in the user's units of an equal mixture of normals z, (q,) each.
+        """Return mean and sd in the user's units of an equal mixture of normals z: (q,) each.
 
         A mixture of logarithms has those of the mixture of lognormal distributions. For a power, z
         counts as normal with the moments of the mixture, and they are computed by quadrature.
@@ -92,7 +92,7 @@ class OutputTransform:
         return self._quadrature(mean, np.sqrt(variance))
 
     def _quadrature(self, mean: Array, sd: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation in the user's units of a normal z, by Gauss-Hermite quadrature."""
+        """Return mean and sd in the user's units of a normal z, by Gauss-Hermite quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
         weights = weights / weights.sum()
         values = self.inverse(mean[..., None] + sd[..., None] * nodes)

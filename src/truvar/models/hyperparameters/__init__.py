@@ -1,4 +1,4 @@
-"""Hyperparameter models: what is known of kernel, noise and tasks, and how the rest is fitted to the observations.
+"""Hyperparameter models: some hyperparameters are known, the others are fitted.
 
 A `Surrogate` holds one `Hyperparameters` object and asks it for a `Fit`. A new one is a module here
 and a line in `hyperparameters_for`.
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def hyperparameters_for(setting: Setting) -> Hyperparameters:
-    """Return the model of what a setting leaves unknown."""
+    """Return the model of the hyperparameters that a setting leaves unknown."""
     # Some of the modules import slowly, and few studies need more than one.
     family = setting.family
     tasks = setting.tasks

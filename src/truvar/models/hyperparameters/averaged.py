@@ -54,7 +54,7 @@ class SampledFit(Fit):
         return self.model.outliers
 
     def new_ensemble(self, count: int) -> Ensemble | None:
-        """Return the prior averaged over the hyperparameters, for so many observations; None: nothing to average."""
+        """Return the prior averaged over the hyperparameters, for so many observations."""
         n_members = len(self.averaged.signal) - 1
         if n_members == 0 or affordable_members(len(self.setting.domain), count) < 2:
             return None
@@ -84,7 +84,7 @@ class AveragedFit(SampledFit):
 
 
 class Averaged(LearnedFamily):
-    """The most probable hyperparameters with a sample of plausible ones, output transform and outliers."""
+    """The most probable hyperparameters, a sample of others, transform and outliers."""
 
     def fit(self, observations: Observations, models: dict[int, AnyModel]) -> Fit:
         """Return the most probable hyperparameters with a sample of plausible ones."""
@@ -113,7 +113,7 @@ class Averaged(LearnedFamily):
         return replace(found, noise=noise, noise_of=lambda action: noise)
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
-        """Return whether the values that are far from all others are not those of the current fit."""
+        """Return whether the values far from all others differ from those of the current fit."""
         if not isinstance(current, AveragedFit):
             return False
         setting = self.setting
@@ -144,7 +144,7 @@ class Averaged(LearnedFamily):
         )
 
     def fit_data(self, observations: Observations) -> FitData:
-        """Return what the hyperparameters are fitted to."""
+        """Return the data that the hyperparameters are fitted to."""
         setting = self.setting
         noise = self.given_noise(observations.actions)
         is_exact = not np.nan_to_num(noise).any()

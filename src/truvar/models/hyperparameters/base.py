@@ -1,4 +1,4 @@
-"""The interface of a hyperparameter model, and what a fit of it gives."""
+"""The interface of a hyperparameter model, and the result of a fit."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 AnyModel = Model | EnsembleModel | NoiseModel | TaskModel
-"""A fit as it is stored: the most probable hyperparameters, these with a sample of plausible ones, or the noise."""
+"""A fit as it is stored: the mode, the mode with a sample, or the noise."""
 
 ModelT = TypeVar("ModelT", Model, EnsembleModel, NoiseModel, TaskModel)
 
 Offset = Callable[[Array], Array]
-"""The part of the prior mean that depends on the point: a function of points (q, d') that returns (q,)."""
+"""The part of the prior mean that depends on the point: from points (q, d') to (q,)."""
 
 OUTLIER_NOISE = 1e6  # noise variance of an outlier, in squares of its deviation
 
@@ -56,8 +56,7 @@ class Setting:
         tasks: Correlated quantities that may be measured instead of the target.
         seed: Seed of the hyperparameter search.
         references: Values that matter, such as the thresholds of a level set, in ascending order:
-            what was measured far from all of them says little about how far the values elsewhere
-            may be.
+            values measured far from all of them say little about the range of values elsewhere.
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
@@ -138,11 +137,14 @@ class Setting:
 
     @cached_property
     def sites(self) -> Array:
-        """The points that the posterior is kept at; with tasks, their index is the last coordinate."""
+        """The points that the posterior is kept at; with tasks, their index comes last."""
         return model_sites(self.domain.points, self.tasks)
 
     def adopt(self, model: Model) -> Setting:
-        """Return the setting with a fitted model as known. Learned tasks are still learned, and so is their noise."""
+        """Return the setting with a fitted model as known.
+
+        Learned tasks are still learned, and so is their noise.
+        """
         adopted = replace(
             self,
             kernel=with_categories(model.kernel, self.domain.categorical),
@@ -160,7 +162,7 @@ class Setting:
         return observations.values - self.mean_function(observations.points)
 
     def references_of_residuals(self, residuals: Array) -> tuple[float, ...]:
-        """Return the values that matter for the residuals: how near to the typical one each threshold comes."""
+        """Return references of the residuals: the nearest that each comes to the typical one."""
         if self.mean_function is None:
             return self.references
         differences = np.array(self.references)[:, None] - self.mean_function.values
@@ -168,7 +170,9 @@ class Setting:
         return tuple(differences[np.arange(len(differences)), nearest].tolist())
 
     def thresholds_at(self, points: Array, residuals: Array) -> Array | None:
-        """Return the nearest threshold minus the mean function at points (q, d): (q,); None without one of them.
+        """Return the nearest threshold minus the mean function at points (q, d): (q,).
+
+        None without one of them.
 
         The nearest is the one that, minus the mean function, comes nearest to the typical residual.
         """
@@ -209,7 +213,7 @@ class Fit:
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel | None:
-        """The hyperparameters that predictions are averaged over; None: there is only one kernel."""
+        """The hyperparameters that predictions are averaged over; None with one kernel."""
         return None
 
     @property
@@ -224,7 +228,7 @@ class Fit:
 
     @property
     def learned_tasks(self) -> Tasks | None:
-        """The tasks with what is learned of them: covariance, noise and mean; None without tasks."""
+        """The tasks with learned covariance, noise and mean; None without tasks."""
         return self.tasks
 
     def inflate_outlier_noise(self, observations: Observations) -> Observations:
@@ -243,12 +247,12 @@ class Fit:
         raise AssertionError("there are no outliers without a transform")
 
     def new_ensemble(self, count: int) -> Ensemble | None:
-        """Return the prior averaged over the hyperparameters, for so many observations; None: nothing to average."""
+        """Return the prior averaged over the hyperparameters; None: nothing to average."""
         return None
 
 
 class Hyperparameters(ABC):
-    """A model of the hyperparameters: some are known, and the others are fitted to the observations.
+    """A model of the hyperparameters: some are known, the others are fitted.
 
     Args:
         setting: The part of the model that observations do not change.
@@ -271,7 +275,7 @@ class Hyperparameters(ABC):
     def is_fit_due(
         self, observations: Observations, current: Fit, models: Mapping[int, AnyModel]
     ) -> bool:
-        """Return whether the hyperparameters are to be fitted again after the last of the observations.
+        """Return whether the hyperparameters are to be fitted after the last observation.
 
         Args:
             observations: All of them.
@@ -301,11 +305,11 @@ class Hyperparameters(ABC):
         return True
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
-        """Return whether the outliers among the observations are others than those of the current fit."""
+        """Return whether the outliers differ from those of the current fit."""
         return False
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
-        """Return the noise variances of measurements, NaN where they are fitted along with the kernel, (t,)."""
+        """Return noise variances, NaN where they are fitted along with the kernel: (t,)."""
         given = [
             action.noise if action.noise_given or not self.hides_noise else np.nan
             for action in actions

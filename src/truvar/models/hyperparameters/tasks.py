@@ -47,7 +47,7 @@ class _TaskMeanFunction:
         return values
 
     def offset(self, constants: Array, units: Array) -> Offset:
-        """Return the prior mean of every task as a function of points (q, d + 1), in the units of the model.
+        """Return the prior mean of every task as a function of points (q, d + 1), in model units.
 
         Args:
             constants: Constant mean of each task, in the user's units. (T,)
@@ -79,7 +79,7 @@ class TaskFit(SampledFit):
 
     @property
     def learned_tasks(self) -> Tasks:
-        """The tasks with what is learned of them: covariance, noise and mean."""
+        """The tasks with learned covariance, noise and mean."""
         return replace(
             self.tasks, covariance=self.covariance.tolist(), mean=self.model.means.tolist()
         )
@@ -102,7 +102,7 @@ class TaskFit(SampledFit):
 
 
 class LearnedTasks(Hyperparameters):
-    """The most probable hyperparameters of several tasks and, unless a family says otherwise, a sample of others."""
+    """The most probable hyperparameters of several tasks and, by default, a sample of others."""
 
     def __init__(self, setting: Setting, tasks: Tasks) -> None:
         super().__init__(setting)
@@ -161,7 +161,7 @@ class LearnedTasks(Hyperparameters):
         )
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
-        """Return whether the outliers among the values of each task are not those of the current fit."""
+        """Return whether the outliers of the tasks differ from those of the current fit."""
         return task_outliers(self._data(observations)) != current.outliers
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> TaskModel:
@@ -177,7 +177,7 @@ class LearnedTasks(Hyperparameters):
         return fit_once(models, count, TaskModel, fit_from)
 
     def _data(self, observations: Observations) -> TaskData:
-        """Return what the hyperparameters are fitted to."""
+        """Return the data that the hyperparameters are fitted to."""
         setting = self.setting
         domain = setting.domain
         points = np.ascontiguousarray(observations.points[:, :-1])
