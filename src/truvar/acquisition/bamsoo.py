@@ -67,8 +67,7 @@ class BaMSOO(BasePolicy):
         if self.per_cost:
             raise InvalidArgumentError(
                 "BaMSOO proposes one point and compares it with no other, so it cannot divide by "
-                "the cost; "
-                "leave out per_cost"
+                "the cost; leave out per_cost"
             )
         check_fraction(self.eta, "eta", example="0.05")
 

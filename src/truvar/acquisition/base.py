@@ -252,8 +252,8 @@ class BasePolicy:
         if self.signed and self.per_cost:
             raise InvalidArgumentError(
                 f"the score of {type(self).__name__} can be negative, so that dividing it by the "
-                "cost would prefer "
-                "expensive measurements; leave out per_cost, or use a policy with scores >= 0: "
+                "cost would prefer expensive measurements; leave out per_cost, or use a policy "
+                "with scores >= 0: "
                 + _policies_with(self.supported_goals, lambda policy: not policy.signed)
             )
 
@@ -324,14 +324,12 @@ class BasePolicy:
         if self.level is None and n_levels > 1:
             raise UnsupportedNoiseLevelsError(
                 f"{type(self).__name__} cannot choose among the {n_levels} noise levels of this "
-                "study; give one, from "
-                f"{self._with_level(0)} to {self._with_level(last)}"
+                f"study; give one, from {self._with_level(0)} to {self._with_level(last)}"
             )
         if self.level not in (None, *range(n_levels)):
             raise UnsupportedNoiseLevelsError(
                 f"{self._with_level(self.level)} is not one of the study's {n_levels} noise "
-                "levels; "
-                f"give a level from 0 to {last}"
+                f"levels; give a level from 0 to {last}"
             )
 
     def _with_level(self, level: object) -> str:

@@ -115,7 +115,6 @@ def policy_named(policy: Policy | str) -> Policy:
     if missing:
         raise InvalidArgumentError(
             f"policy must have the methods {', '.join(POLICY_METHODS)}, but {policy!r} has no "
-            f"{' and no '.join(missing)}; "
-            "add them, or derive its class from BasePolicy"
+            f"{' and no '.join(missing)}; add them, or derive its class from BasePolicy"
         )
     return policy

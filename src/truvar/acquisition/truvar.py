@@ -134,8 +134,7 @@ class TruVaR(BasePolicy):
         if self.anticipate is not None and from_minimum:
             raise UnsupportedGoalError(
                 f"anticipate={self.anticipate!r} is for an optimum, thresholds or fraction_of_max, "
-                "but the goal is "
-                f"{goal}; leave out anticipate"
+                f"but the goal is {goal}; leave out anticipate"
             )
 
     @staticmethod

@@ -422,8 +422,8 @@ def _check_logarithm(goal: Goal) -> None:
     log = for_interface('transform="log"', problem='[model] transform = "log"')
     if goal.threshold is None:
         raise InvalidModelError(
-            f"logarithms have no share of their maximum, got {goal} with {log}; give "
-            "the threshold itself, or leave out the transform"
+            f"logarithms have no share of their maximum, got {goal} with {log}; give the threshold "
+            "itself, or leave out the transform"
         )
     if goal.threshold <= 0:
         raise InvalidModelError(

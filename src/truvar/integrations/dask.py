@@ -35,6 +35,5 @@ def connect(address: str, timeout: float = 10.0, direct: bool = False) -> Any:
     except (OSError, TimeoutError, ValueError) as error:
         raise ExecutorError(
             f"no Dask scheduler answers at {address!r} ({type(error).__name__}: {error}); start "
-            "one with "
-            "`dask scheduler` and give the address that it prints"
+            "one with `dask scheduler` and give the address that it prints"
         ) from None

@@ -244,8 +244,7 @@ def _agreement(t: int, coverage: float) -> str:
         )
     return (
         f"The measurements agree with the model: {100 * coverage:.0f} % of the {t} lie inside the "
-        "95 % interval that "
-        "the others predict"
+        "95 % interval that the others predict"
     )
 
 
@@ -258,8 +257,7 @@ def _finding(check: ModelCheck) -> str:
     if check.failure == "outlier":
         return (
             f"Measurement {far[0]} lies {size[order[0]]:.2g} predicted standard deviations from "
-            "what the others say, "
-            "which agree with the model without it"
+            "what the others say, which agree with the model without it"
         )
     if check.failure == "cautious":
         return (
@@ -270,8 +268,7 @@ def _finding(check: ModelCheck) -> str:
     lie = "lies" if len(far) == 1 else "lie"
     return (
         f"{len(far)} of {len(check.ids)} measurements ({_named(far)}) {lie} more than "
-        f"{check.limit:.2g} predicted "
-        "standard deviations from what the others say"
+        f"{check.limit:.2g} predicted standard deviations from what the others say"
     )
 
 

@@ -293,9 +293,8 @@ def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
 def _unsuitable(kernel: Kernel, spread: float) -> InvalidModelError:
     return InvalidModelError(
         f"the kernel {kernel} cannot be fitted within its bounds to values with a standard "
-        f"deviation of {spread:.3g}; "
-        f"multiply it by ConstantKernel({spread**2:.3g}), correct the bounds, or leave out the "
-        "kernel to learn one"
+        f"deviation of {spread:.3g}; multiply it by ConstantKernel({spread**2:.3g}), correct the "
+        "bounds, or leave out the kernel to learn one"
     )
 
 
@@ -319,8 +318,7 @@ def training_data(
         if len(others) != 1:
             raise InvalidModelError(
                 "the column of values must be named unless it is the only one beside the "
-                "coordinates, but there are "
-                f"{', '.join(map(str, others)) or 'none'}; give "
+                f"coordinates, but there are {', '.join(map(str, others)) or 'none'}; give "
                 f"{for_interface('value=...', problem='[model] value')}"
             )
         value = str(others[0])
@@ -340,7 +338,6 @@ def training_data(
         row = int(np.argmin(finite))
         raise InvalidMeasurementError(
             f"a model is fitted to finite numbers, got {points[row].tolist()} with the value "
-            f"{values[row]} in row "
-            f"{row}; remove or correct that row"
+            f"{values[row]} in row {row}; remove or correct that row"
         )
     return points, values

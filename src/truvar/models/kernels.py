@@ -154,8 +154,7 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel |
     if not isinstance(kernel, Kernel):
         raise InvalidModelError(
             f"kernel must be a scikit-learn kernel, one of the names {', '.join(SMOOTHNESS)}, or "
-            "None (learned), got "
-            f"{kernel!r}; give one such as RBF(0.3)"
+            f"None (learned), got {kernel!r}; give one such as RBF(0.3)"
         )
     if any(isinstance(part, WhiteKernel) for part in _parts(kernel)):
         raise InvalidModelError(
@@ -173,14 +172,12 @@ def check_kernel(kernel: Any, points: Array, columns: Sequence[str]) -> Kernel |
     except ValueError as error:
         raise InvalidModelError(
             f"the kernel {kernel} does not fit points with {len(columns)} columns "
-            f"({', '.join(columns)}): {error}; "
-            f"give it one length-scale or {len(columns)}"
+            f"({', '.join(columns)}): {error}; give it one length-scale or {len(columns)}"
         ) from None
     if not np.isfinite(value).all():
         raise InvalidModelError(
             f"the kernel must be finite on the domain, got {value.tolist()} on its first points "
-            f"from {kernel}; "
-            "correct its hyperparameters"
+            f"from {kernel}; correct its hyperparameters"
         )
     return kernel
 
@@ -199,8 +196,7 @@ def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) ->
     if not SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE:
         raise InvalidModelError(
             f"the prior variance must be from {SMALLEST_VARIANCE:g} to {LARGEST_VARIANCE:g}, got "
-            f"{variance:.3g}; use "
-            "other units"
+            f"{variance:.3g}; use other units"
         )
     return float(np.sqrt(variance))
 
@@ -312,8 +308,7 @@ def with_categories(
     if form is None:
         raise InvalidModelError(
             "a kernel of categories must be a constant times RBF or Matern with nu 1/2, 3/2 or "
-            f"5/2, got {kernel}; "
-            "give such a kernel, or leave it out to learn one"
+            f"5/2, got {kernel}; give such a kernel, or leave it out to learn one"
         )
     name = next(name for name, nu in SMOOTHNESS.items() if twice_nu(nu) == form.smoothness)
     return NamedKernel(name, form.lengthscales, form.variance, categorical)

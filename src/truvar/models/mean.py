@@ -62,16 +62,15 @@ class MeanFunction:
         elif domain.continuous and not isinstance(mean, str):
             raise InvalidModelError(
                 "in a box any point may be measured, so its mean must be known everywhere, got an "
-                "array; give a "
-                "function of the points"
+                "array; give a function of the points"
             )
         elif isinstance(mean, str):
             given = _column(domain, mean)
         elif check_array(mean, "mean").shape != (len(domain),):
             raise InvalidModelError(
                 "mean as an array must have one value per point of the domain, shape "
-                f"({len(domain)},), got shape "
-                f"{np.shape(given)}; give as many values as there are points"
+                f"({len(domain)},), got shape {np.shape(given)}; give as many values as there are "
+                "points"
             )
         self.values = check_finite_array(given, "mean", count=len(domain))
 

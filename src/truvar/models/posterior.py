@@ -416,14 +416,12 @@ class Posterior:
         if (self._points[:row] == self._points[row]).all(axis=1).any():
             raise InvalidMeasurementError(
                 f"with noise 0 the value here is already known to be {known}, got {y:.10g}; if "
-                "measurements of one "
-                f"point can differ, give the noise variance ({noise})"
+                f"measurements of one point can differ, give the noise variance ({noise})"
             )
         rougher = for_interface("Matern with nu=2.5", problem='[model] kernel = "matern52"')
         raise InvalidMeasurementError(
             f"with noise 0 and so smooth a kernel the value here must be {known}, got {y:.10g}; "
-            "give the noise "
-            f"variance ({noise}) or a rougher kernel, such as {rougher}"
+            f"give the noise variance ({noise}) or a rougher kernel, such as {rougher}"
         )
 
     def _grow(self) -> None:

@@ -69,8 +69,7 @@ class Learned:
         if not self.marginalise and self.transform == "log":
             raise InvalidModelError(
                 'transform="log" needs a model that is averaged over its hyperparameters, got '
-                "marginalise=False; leave "
-                "out one of them"
+                "marginalise=False; leave out one of them"
             )
         if not self.marginalise and self.n_initial is not None:
             raise InvalidModelError(
@@ -148,8 +147,7 @@ def family_to_learn(prior: Prior) -> Learned | None:
     if covariance is not None and not covariance[0][0] > 0:
         raise InvalidModelError(
             "the target needs a variance > 0 in the covariance between the tasks, got "
-            f"{covariance[0][0]!r}; give a "
-            "positive one, such as 1"
+            f"{covariance[0][0]!r}; give a positive one, such as 1"
         )
     given = prior.noise
     if given is None and tasks is not None:

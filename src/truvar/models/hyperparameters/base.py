@@ -329,8 +329,7 @@ class Hyperparameters(ABC):
         if family is not None and family.transform == "log":
             raise InvalidModelError(
                 'a model is fitted to a table as its values are, got transform="log"; leave out '
-                "the transform and give "
-                "logarithms as values"
+                "the transform and give logarithms as values"
             )
         points, values = training_data(frame, domain.columns, value, domain)
         if setting.mean_function is not None:
@@ -433,8 +432,7 @@ def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> Mean
     if family is not None and family.transform == "log":
         raise InvalidModelError(
             'transform="log" models the logarithms of the values, got a mean that depends on the '
-            "point, which is in "
-            "the units of the values; leave out the transform, or give logarithms as values and "
-            "mean"
+            "point, which is in the units of the values; leave out the transform, or give "
+            "logarithms as values and mean"
         )
     return MeanFunction(domain, prior.mean)

@@ -82,15 +82,13 @@ class Gaussian:
         if abs(y) > self.max_value:
             raise InvalidMeasurementError(
                 f"a learned model takes values up to {self.max_value:g} in size, got {y:.10g}; "
-                "correct it, or use "
-                "larger units"
+                "correct it, or use larger units"
             )
         largest = min(LARGEST_DEVIATION * prior_sd, LARGEST_KNOWN)
         if abs(y) > largest:
             raise InvalidMeasurementError(
                 f"with a prior standard deviation of {prior_sd:.3g} values are at most {largest:g} "
-                "in size, got "
-                f"{y:.10g}; correct it, or use other units"
+                f"in size, got {y:.10g}; correct it, or use other units"
             )
         if self.transform.log and y <= 0:
             raise InvalidMeasurementError(
