@@ -32,6 +32,7 @@ from math import ceil, prod, sqrt
 
 import numpy as np
 
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.engines._matrix import Matrix
@@ -328,8 +329,7 @@ class LatticeBounds:
         around = NodePosterior(self._posterior, points)
         around.follow()
         out = np.empty(len(points))
-        for start in range(0, len(points), CHUNK):
-            part = slice(start, start + CHUNK)
+        for part in tiles(len(points), CHUNK):
             block = self._covariance(points[part], around.factor.v[:, part])
             out[part] = np.square(block, out=block) @ self._weights
         return out

@@ -24,10 +24,11 @@ import scipy  # scipy.fft is imported on first use, as it imports slowly
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import interpolation
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.engines._rounding import KERNEL_ROUNDING, SUM_ROUNDING, UNIT, block_error, gamma
-from truvar.models.factor import BLOCK, blocked_product, quadratic_forms
+from truvar.models.factor import BLOCK, blocked_product, quadratic_forms, weighted_gram
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 
@@ -399,8 +400,7 @@ class LowRankProduct:
         residual = (2 * gamma(rank + 8) + KERNEL_ROUNDING) * max_variance
         lower = np.ascontiguousarray(self._factor[:, pivots].T)
         stretch = np.ones(len(diagonal))
-        for start in range(0, len(diagonal), BLOCK):
-            tile = slice(start, start + BLOCK)
+        for tile in tiles(len(diagonal), BLOCK):
             solved = solve_triangular(
                 lower, self._factor[:, tile], lower=True, trans=1, check_finite=False
             )
@@ -426,15 +426,10 @@ class LowRankProduct:
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
-        rows = np.flatnonzero(weights)
+        n_weighted = int(np.count_nonzero(weights))
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
-        gram = np.zeros((len(self._factor),) * 2)
-        for start in range(0, len(rows), BLOCK):
-            these = rows[start : start + BLOCK]
-            part = self._factor[:, these]
-            gram += (part * weights[these]) @ part.T
-        value = quadratic_forms(self._factor, gram)
-        value += (block_error(len(rows)) + gamma(2)) * self._max_variance * total * self._root**2
+        value = quadratic_forms(self._factor, weighted_gram(self._factor, weights))
+        value += (block_error(n_weighted) + gamma(2)) * self._max_variance * total * self._root**2
         rest = self._rest * sqrt(float(weights @ self._rest[: self._n_targets] ** 2))
         return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + SUM_ROUNDING))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
 from truvar.engines._norms import Cells, ColumnNorms
 from truvar.engines._rounding import SUM_ROUNDING, entry_error, gamma
@@ -265,8 +265,8 @@ class Search:
             self.stage[sites] = stage + 1
 
         most = max(1, MAX_NEAR_ROWS // count)
-        for start in range(0, len(groups), most):
-            self._bound_locally(neighbours, groups[start : start + most], count)
+        for part in tiles(len(groups), most):
+            self._bound_locally(neighbours, groups[part], count)
         self.engine.work += work
 
     def _bound_locally(self, neighbours: _Neighbours, groups: list[Index], count: int) -> None:
@@ -274,15 +274,11 @@ class Search:
         near: list[Index] = [np.empty(0, np.intp)] * len(groups)
 
         def find(part: slice) -> None:
-            for i in range(*part.indices(len(groups))):
+            for i in range(part.start, part.stop):
                 cell = int(neighbours.cells.of[groups[i][0] % len(self.e)])
                 near[i] = neighbours.near(cell, count)
 
-        run_tiles(
-            find,
-            [slice(i, i + 4) for i in range(0, len(groups), 4)],
-            len(groups) * len(neighbours.sizes),
-        )
+        run_tiles(find, tiles(len(groups), 4), len(groups) * len(neighbours.sizes))
         neighbourhoods = [
             (rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)
         ]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._numba import truncated_sums
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
 from truvar.models.kernels import covariance_function
 
@@ -175,8 +175,7 @@ class Factor(ABC):
         out = np.zeros_like(predictive)
         if not (e.any() if rows is None else len(rows)):
             return out
-        for start in range(0, len(sites), MAX_CANDIDATES):
-            part = slice(start, start + MAX_CANDIDATES)
+        for part in tiles(len(sites), MAX_CANDIDATES):
             points, columns = self._located(sites[part])
             out[part] = self.sums_of(points, columns, predictive[part], e, w, rows)
         return out
@@ -185,8 +184,8 @@ class Factor(ABC):
         """Return the truncated sums at every site, with d (m, K): (m, K)."""
         rows = np.flatnonzero(e > 0)
         out = np.zeros_like(predictive)
-        for start in range(0, len(rows), TARGET_TILE):
-            these = rows[start : start + TARGET_TILE]
+        for tile in tiles(len(rows), TARGET_TILE):
+            these = rows[tile]
             out += self.sums_everywhere_of(*self._located(these), e[these], w[these], predictive)
         return out
 
@@ -280,13 +279,7 @@ class LocalFactor(Factor):
 
     def gram(self, n_rows: int, base: Array) -> Array:
         """Return sum_j b_j v_j v_j^T, see `Factor.gram`."""
-        total = np.zeros((n_rows, n_rows))
-        chosen = np.flatnonzero(base)
-        for start in range(0, len(chosen), BLOCK):
-            these = chosen[start : start + BLOCK]
-            part = self._v[:n_rows, these]
-            total += (part * base[these]) @ part.T
-        return total
+        return weighted_gram(self._v[:n_rows], base)
 
     def quadratic_forms(self, middle: Array) -> Array:
         """Return v_x^T middle v_x over the first rows: (m,)."""
@@ -318,10 +311,8 @@ class LocalFactor(Factor):
         picked: slice | Index = slice(None) if all_targets else rows
         excess = e[picked]
         weight = w[picked]
-        tiles = [
-            slice(start, min(start + TARGET_TILE, count)) for start in range(0, count, TARGET_TILE)
-        ]
-        sums = np.zeros((len(tiles), *predictive.shape))
+        parts = tiles(count, TARGET_TILE)
+        sums = np.zeros((len(parts), *predictive.shape))
 
         def work(tile: slice) -> None:
             these: slice | Index = tile if all_targets else rows[tile]
@@ -332,7 +323,7 @@ class LocalFactor(Factor):
                 prior, explained, excess[tile], weight[tile], predictive, out
             )
 
-        run_tiles(work, tiles, count * len(points) * (1 + self.n_rows // 8))
+        run_tiles(work, parts, count * len(points) * (1 + self.n_rows // 8))
         return np.asarray(sums.sum(axis=0))
 
     def _active_targets(self, e: Array) -> Index:
@@ -352,11 +343,8 @@ class LocalFactor(Factor):
             covariance -= columns @ self.at(tile)
             truncated_sums.truncated_sums(covariance, excess, weight, predictive[tile], out[tile])
 
-        tiles = [
-            slice(begin, min(begin + SITE_TILE, len(out)))
-            for begin in range(0, len(out), SITE_TILE)
-        ]
-        run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
+        entries = len(points) * len(out) * (1 + self.n_rows // 8)
+        run_tiles(work, tiles(len(out), SITE_TILE), entries)
         return out
 
     def bound_gaps_of(
@@ -377,23 +365,33 @@ class LocalFactor(Factor):
                     )
 
         entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods)
-        tiles = [slice(i, i + 4) for i in range(0, len(neighbourhoods), 4)]
-        run_tiles(work, tiles, entries * (1 + self.n_rows // 8))
+        run_tiles(work, tiles(len(neighbourhoods), 4), entries * (1 + self.n_rows // 8))
         return found
 
 
 def blocked_product(matrix: Array, vector: Array) -> Array:
     """Return matrix (r, n) @ vector (n,), summed by blocks: (r,)."""
     total = np.zeros(len(matrix))
-    for start in range(0, len(vector), BLOCK):
-        total += matrix[:, start : start + BLOCK] @ vector[start : start + BLOCK]
+    for block in tiles(len(vector), BLOCK):
+        total += matrix[:, block] @ vector[block]
+    return total
+
+
+def weighted_gram(matrix: Array, weights: Array) -> Array:
+    """Return the sum over columns j, the first n, of w_j x_j x_j^T, summed by blocks: (r, r)."""
+    total = np.zeros((len(matrix), len(matrix)))
+    chosen = np.flatnonzero(weights)
+    for block in tiles(len(chosen), BLOCK):
+        these = chosen[block]
+        part = matrix[:, these]
+        total += (part * weights[these]) @ part.T
     return total
 
 
 def quadratic_forms(matrix: Array, middle: Array) -> Array:
     """Return x^T middle x for every column x of the matrix."""
     out = np.empty(matrix.shape[1])
-    for start in range(0, matrix.shape[1], BLOCK):
-        part = matrix[:, start : start + BLOCK]
-        out[start : start + BLOCK] = (part * (middle @ part)).sum(axis=0)
+    for block in tiles(matrix.shape[1], BLOCK):
+        part = matrix[:, block]
+        out[block] = (part * (middle @ part)).sum(axis=0)
     return out

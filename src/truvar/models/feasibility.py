@@ -30,6 +30,7 @@ from itertools import product
 
 import numpy as np
 
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Mask
 from truvar.models.kernels import Stationary
 
@@ -112,8 +113,7 @@ class FeasibilityModel:
     def probability(self, points: Array) -> Array:
         """Return P(success) at points (q, d), in extents of the domain: (q,)."""
         total = np.zeros(len(points))
-        for start in range(0, len(points), CHUNK):
-            part = slice(start, start + CHUNK)
+        for part in tiles(len(points), CHUNK):
             for weight, member in zip(self.weights, self.members, strict=True):
                 total[part] += weight * member.probability(points[part])
         return total
