@@ -75,9 +75,8 @@ def _greedy_cost(
             return spent
         covariance = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
         d = variance + noise
-        informative = (
-            d > EXACT_VARIANCE_SHARE * posterior.scale**2
-        )  # elsewhere the value is known exactly
+        # Elsewhere the value is known exactly.
+        informative = d > EXACT_VARIANCE_SHARE * posterior.scale**2
         reduction = np.divide(covariance**2, d, out=np.zeros_like(d), where=informative)
         x = int(np.argmax(np.minimum(reduction, variance[widest]) / cost))
         spent += float(cost[x])

@@ -33,9 +33,8 @@ from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 
 FFT_ROUNDING = 16 * UNIT  # error of an FFT per binary digit of its length, for factors 2, 3 and 5
-EVEN_SPACING_TOLERANCE = (
-    1e-12  # share of its extent by which the values of an evenly spaced axis may be off
-)
+# share of its extent by which the values of an evenly spaced axis may be off
+EVEN_SPACING_TOLERANCE = 1e-12
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE_CONSTANT = 356 / 256  # largest sum of the magnitudes of their weights
 # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 BUDGET = 24  # work for a choice before a tolerance is used, in candidates scored in full
 MIN_BUDGET = 5e3  # the same in operations per site, at least
-LAST_RESORT_BUDGETS = (
-    1.2  # budgets after which the best candidate examined is taken, whatever the gap
-)
+# budgets after which the best candidate examined is taken, whatever the gap
+LAST_RESORT_BUDGETS = 1.2
 MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
 FIRST_BATCH = 16  # candidates scored in full at a time, at first
 # candidates scored in full at a time, at most, unless that takes less than ROUND_COST

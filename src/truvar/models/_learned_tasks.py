@@ -65,9 +65,8 @@ from truvar.models.hyperposterior import (
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 from truvar.models.transforms import OutputTransform
 
-TARGET_CORRELATION_MEAN = (
-    0.5  # mean of artanh of the correlation with the target: a correlation of 0.46
-)
+# mean of artanh of the correlation with the target: a correlation of 0.46
+TARGET_CORRELATION_MEAN = 0.5
 # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 CORRELATION_SD = 1.0
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit

@@ -43,9 +43,8 @@ from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mo
 from truvar.models.kernels import Stationary
 
 MIN_OBSERVATIONS = 12  # number below which none is left out
-MIN_GAIN_OVER_OPPONENT = (
-    4.0  # log posterior density, by which leaving out the opponent must be worse
-)
+# log posterior density, by which leaving out the opponent must be worse
+MIN_GAIN_OVER_OPPONENT = 4.0
 MIN_LARGEST_Z_SCORE = 2.0  # z-score that the largest one of the others counts with at least
 MIN_EXPLAINED_SHARE = 0.5  # share of the variance of the others that they explain of each other
 MAX_MASKING_OUTLIERS = 2  # outliers that may hide each other
