@@ -13,6 +13,7 @@ import pytest
 
 import truvar
 import truvar.acquisition
+from truvar._names import PUBLIC_MODULES
 
 HEAVY = (
     "numpy",
@@ -56,10 +57,11 @@ def names_for_type_checkers(package: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "package", [truvar, truvar.acquisition], ids=lambda package: package.__name__
+    ("package", "table"),
+    [(truvar, PUBLIC_MODULES), (truvar.acquisition, truvar.acquisition._MODULES)],
+    ids=["truvar", "acquisition"],
 )
-def test_table_type_checking_block_and_all_agree(package):
-    table = package._MODULES
+def test_table_type_checking_block_and_all_agree(package, table):
     assert names_for_type_checkers(package) == table
     assert set(table) == set(package.__all__) - {"__version__", "policy_classes", "policy_named"}
     assert set(package.__all__) <= set(dir(package))
@@ -68,8 +70,8 @@ def test_table_type_checking_block_and_all_agree(package):
 @pytest.mark.parametrize("name", truvar.__all__)
 def test_every_public_name_resolves_to_the_object_of_its_module(name):
     value = getattr(truvar, name)
-    if name in truvar._MODULES:
-        assert value is getattr(import_module(truvar._MODULES[name]), name)
+    if name in PUBLIC_MODULES:
+        assert value is getattr(import_module(PUBLIC_MODULES[name]), name)
 
 
 @pytest.mark.parametrize("name", sorted(truvar._SUBPACKAGES))

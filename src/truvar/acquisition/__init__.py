@@ -6,10 +6,9 @@ All names are imported on first use, so that `truvar.acquisition.registry` stays
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from truvar.acquisition.registry import POLICY_MODULES
+from truvar._names import POLICY_MODULES, lazy_getattr
 from truvar.acquisition.registry import policy_classes as policy_classes
 from truvar.acquisition.registry import policy_named as policy_named
 
@@ -40,10 +39,7 @@ _MODULES = {
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
     __all__ = [*_MODULES, "policy_classes", "policy_named"]
 
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_MODULES[name]), name)
+    __getattr__ = lazy_getattr(__name__, _MODULES)
 
     def __dir__() -> list[str]:
         return __all__

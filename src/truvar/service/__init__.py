@@ -6,8 +6,9 @@ httpx. Names are imported on first use, so that `truvar.service.server` stays ch
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from truvar._names import lazy_getattr
 
 if TYPE_CHECKING:
     from truvar.remote.client import Server, connect
@@ -27,8 +28,4 @@ _MODULES = {
     "serve": "truvar.service.server",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__ = lazy_getattr(__name__, _MODULES)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._names import RENAMED, STORED_MODULES
 from truvar._typing import Array
-from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain
 from truvar.domain.geo import ORIGINS
 from truvar.domain.grid import mesh
@@ -58,45 +58,6 @@ COLUMN_TYPES = frozenset(
 MAX_KIND_LENGTH = 20  # characters of the kind of an event
 SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
-# Classes that can be stored, with their modules. They are imported when they are needed.
-CLASS_MODULES: dict[str, str] = {
-    "Maximize": "truvar.domain.goals",
-    "Minimize": "truvar.domain.goals",
-    "LevelSet": "truvar.domain.goals",
-    "Bands": "truvar.domain.goals",
-    "Range": "truvar.domain.parameters",
-    "Log": "truvar.domain.parameters",
-    "Integer": "truvar.domain.parameters",
-    "Ordinal": "truvar.domain.parameters",
-    "Categorical": "truvar.domain.parameters",
-    "Boolean": "truvar.domain.parameters",
-    "Date": "truvar.domain.dates",
-    "NoiseLevels": "truvar.domain.costs",
-    "Cost": "truvar.domain.costs",
-    "Tasks": "truvar.domain.costs",
-    "Euclidean": "truvar.domain.travel",
-    "GreatCircle": "truvar.domain.travel",
-    "Network": "truvar.domain.travel",
-    "TravelMatrix": "truvar.domain.travel",
-    "Vehicle": "truvar.domain.vehicles",
-    "LinearConstraint": "truvar.domain.constraints",
-    "PolygonConstraint": "truvar.domain.constraints",
-    "Learned": "truvar.models.priors",
-    "Model": "truvar.models.fit",
-    "EnsembleModel": "truvar.models.ensemble",
-    "NoiseModel": "truvar.models._noise",
-    "TaskModel": "truvar.models._coregionalization",
-    "OutputTransform": "truvar.models.transforms",
-    "TopK": "truvar.acquisition.truvar",
-    "LogBeta": "truvar.acquisition.confidence",
-    "ConstantBeta": "truvar.acquisition.confidence",
-    "TheoremBeta": "truvar.acquisition.confidence",
-    "RKHSBeta": "truvar.acquisition.confidence",
-    **POLICY_MODULES,
-}
-# Stored studies contain class names. A class that is renamed is listed here as old name -> new
-# name.
-RENAMED_CLASSES = {"Top": "TopK"}
 # Values of fields that classes got later, where what was stored before must not mean their
 # defaults.
 ADDED_FIELDS: dict[str, dict[str, Any]] = {
@@ -115,7 +76,7 @@ def serialize(value: Any, what: str = "this value") -> Any:
 
     Args:
         value: Numbers, text, containers, arrays, domains, and objects of the classes in
-            `CLASS_MODULES` or of scikit-learn's kernel classes.
+            `STORED_MODULES` or of scikit-learn's kernel classes.
         what: Name of the value in the message of the exception.
 
     Raises:
@@ -229,7 +190,7 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         kernel = _deserialize_named_kernel(serialized)
         if kernel is not None:
             return kernel
-    stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
+    stored = _stored_class(RENAMED.get(kind, kind))
     if stored is not None:
         parts = ADDED_FIELDS.get(kind, {}) | parts
         return stored(**{key: convert(item) for key, item in parts.items()})
@@ -254,8 +215,8 @@ def _serialize_object(name: str, parts: Mapping[str, Any], what: str) -> dict[st
 
 
 def _stored_class(name: str) -> Any:
-    """Return the class of that name from `CLASS_MODULES`, or None."""
-    module = CLASS_MODULES.get(name)
+    """Return the class of that name from `STORED_MODULES`, or None."""
+    module = STORED_MODULES.get(name)
     return None if module is None else getattr(import_module(module), name)
 
 
