@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.domain.candidates import ActionSpace
-from truvar.domain.travel import EARTH_RADIUS_KM, Stops
+from truvar.domain.travel import _EARTH_RADIUS_KM, Stops
 from truvar.domain.vehicles import Departure
 from truvar.study.vehicles import departure
 
@@ -73,7 +73,7 @@ def test_a_great_circle_has_its_length_in_kilometres() -> None:
     ports = tv.Domain.table(
         pd.DataFrame({"lon": [0.0, 90.0, 180.0, 0.0], "lat": [0.0, 0.0, 0.0, 90.0]}), ["lon", "lat"]
     )
-    quarter = np.pi / 2 * EARTH_RADIUS_KM
+    quarter = np.pi / 2 * _EARTH_RADIUS_KM
     travel = tv.GreatCircle("lon", "lat", rate=2.0)
     found = costs(ports, travel, {"lon": 0.0, "lat": 0.0})
     assert found == pytest.approx([1.0, 1 + 2 * quarter, 1 + 4 * quarter, 1 + 2 * quarter])
@@ -90,7 +90,7 @@ def test_the_date_line_is_no_border() -> None:
     islands = tv.Domain.table(
         pd.DataFrame({"lon": [-179.0, 179.0], "lat": [0.0, 0.0]}), ["lon", "lat"]
     )
-    degree = np.pi / 180 * EARTH_RADIUS_KM
+    degree = np.pi / 180 * _EARTH_RADIUS_KM
     assert costs(
         islands, tv.GreatCircle("lon", "lat"), {"lon": 179.0, "lat": 0.0}
     ) == pytest.approx([1 + 2 * degree, 1])

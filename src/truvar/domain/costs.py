@@ -24,7 +24,7 @@ from truvar.validation import (
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
 
-NEGATIVE_EIGENVALUE = (
+_NEGATIVE_EIGENVALUE = (
     -1e-10
 )  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
 
@@ -273,7 +273,7 @@ class Tasks:
                 "give one row per task"
             )
         smallest = np.linalg.eigvalsh(matrix)[0]
-        if not np.allclose(matrix, matrix.T) or smallest < NEGATIVE_EIGENVALUE * np.trace(matrix):
+        if not np.allclose(matrix, matrix.T) or smallest < _NEGATIVE_EIGENVALUE * np.trace(matrix):
             raise InvalidModelError(
                 f"the covariance between tasks must be symmetric and positive semi-definite, got "
                 f"{matrix.tolist()}, whose smallest eigenvalue is {smallest:.3g}; lower the "

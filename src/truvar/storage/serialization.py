@@ -32,21 +32,21 @@ from truvar.tabular.labels import RowLabels
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
-KERNEL_MODULE = "sklearn.gaussian_process.kernels"
-DEFAULT_BOUNDS = {
+_STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
+_KERNEL_MODULE = "sklearn.gaussian_process.kernels"
+_DEFAULT_BOUNDS = {
     "kind": "tuple",
     "values": [1e-05, 100000.0],
 }  # of a kernel's parameters, as stored
-RESTORED_TIMES = (
+_RESTORED_TIMES = (
     "datetime64[ns]",
     "datetime64[us]",
     "datetime64[s]",
 )  # column types that are stored as text
 # Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take
 # memory at will.
-COLUMN_TYPES = frozenset(
-    {"object", "bool", *RESTORED_TIMES}
+_COLUMN_TYPES = frozenset(
+    {"object", "bool", *_RESTORED_TIMES}
     | {str(np.dtype(f"{order}{kind}")) for order in "<>" for kind in ("f2", "f4", "f8")}
     | {
         str(np.dtype(f"{order}{kind}{size}"))
@@ -55,8 +55,8 @@ COLUMN_TYPES = frozenset(
         for size in (1, 2, 4, 8)
     }
 )
-MAX_KIND_LENGTH = 20  # characters of the kind of an event
-SHORT_TEXT = 60  # characters of an invalid text that a message repeats
+_MAX_KIND_LENGTH = 20  # characters of the kind of an event
+_SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
 # Values of fields that classes got later, where what was stored before must not mean their
 # defaults.
@@ -89,7 +89,7 @@ def serialize(value: Any, what: str = "this value") -> Any:
     if pandas is not None and isinstance(value, (pandas.Series, pandas.Index)):
         return serialize(value.to_numpy(), what)
     name = type(value).__name__
-    if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
+    if type(value).__module__ == _KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
     if is_dataclass(value) and _stored_class(name) is type(value):
         return _serialize_object(
@@ -222,7 +222,7 @@ def _stored_class(name: str) -> Any:
 
 def _kernel_class(name: str) -> Any:
     """Return the kernel class of that name from scikit-learn, or None."""
-    kernels = import_module(KERNEL_MODULE)
+    kernels = import_module(_KERNEL_MODULE)
     found = getattr(kernels, name, None)
     return found if isinstance(found, type) and issubclass(found, kernels.Kernel) else None
 
@@ -236,11 +236,11 @@ def _deserialize_named_kernel(serialized: Mapping[str, Any]) -> NamedKernel | No
         shape = serialized["k2"]
         if (
             constant["kind"] != "ConstantKernel"
-            or constant["constant_value_bounds"] != DEFAULT_BOUNDS
+            or constant["constant_value_bounds"] != _DEFAULT_BOUNDS
         ):
             return None
         variance = constant["constant_value"]
-    if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != DEFAULT_BOUNDS:
+    if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != _DEFAULT_BOUNDS:
         return None
     if shape["kind"] == "RBF":
         return NamedKernel("rbf", deserialize(shape["length_scale"]), variance)
@@ -299,7 +299,7 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
             "type": str(numbers.dtype),
             "values": _serialize_array(numbers, str(name)),
         }
-    kind = str(column.dtype) if str(column.dtype) in RESTORED_TIMES else "object"
+    kind = str(column.dtype) if str(column.dtype) in _RESTORED_TIMES else "object"
     texts: list[str | None] = [
         str(item) for item in column
     ]  # dates and other types are stored as text
@@ -309,7 +309,7 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class StoredTable:
+class _StoredTable:
     """Table of a stored domain, which becomes a DataFrame when it is called.
 
     Attributes:
@@ -325,10 +325,10 @@ class StoredTable:
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            if column["type"] not in COLUMN_TYPES:
+            if column["type"] not in _COLUMN_TYPES:
                 raise SerializationError(
                     f"the type of the column {column['name']!r} must be one of "
-                    f"{', '.join(sorted(COLUMN_TYPES))}, got "
+                    f"{', '.join(sorted(_COLUMN_TYPES))}, got "
                     f"{_shorten(str(column['type']))}; export the study again"
                 )
 
@@ -366,7 +366,7 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
         if "labels" in parts:
             n_rows = len(parts["table"][0]["values"])
             labels = RowLabels.from_dict(deserialize(parts["labels"]), n_rows)
-        table = StoredTable(parts["table"], deserialize(parts.get("origin", {})))
+        table = _StoredTable(parts["table"], deserialize(parts.get("origin", {})))
         if "axes" in parts:
             sides = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
             ends = np.array([(axis.min(), axis.max()) for axis in sides])
@@ -424,7 +424,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     }
 
 
-def event_from_dict(serialized: Mapping[str, Any]) -> Event:
+def _event_from_dict(serialized: Mapping[str, Any]) -> Event:
     """Return the event that `event_to_dict` converted.
 
     Raises:
@@ -436,7 +436,7 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
         isinstance(who, str)
         and len(who) <= MAX_AUTHOR_LENGTH
         and isinstance(kind, str)
-        and len(kind) <= MAX_KIND_LENGTH
+        and len(kind) <= _MAX_KIND_LENGTH
     ):
         raise ValueError(
             "expected the author and the kind of an event as text, got "
@@ -455,7 +455,11 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
 def study_to_json(name: str | None, events: Sequence[Event]) -> str:
     """Return a study, given by its name and events, as JSON text."""
     return dump_json(
-        {"format": STUDY_FORMAT, "name": name, "events": [event_to_dict(event) for event in events]}
+        {
+            "format": _STUDY_FORMAT,
+            "name": name,
+            "events": [event_to_dict(event) for event in events],
+        }
     )
 
 
@@ -477,12 +481,12 @@ def study_from_json(text: str) -> tuple[str | None, list[Event]]:
             f"a study as text must be what {writer} wrote, got {_shorten(text)}; check the file or "
             "text"
         ) from None
-    if study_format != STUDY_FORMAT:
+    if study_format != _STUDY_FORMAT:
         raise SerializationError(
-            f"the study format must be {STUDY_FORMAT!r}, got {study_format!r}; update truvar"
+            f"the study format must be {_STUDY_FORMAT!r}, got {study_format!r}; update truvar"
         )
     try:
-        events = [event_from_dict(event) for event in serialized]
+        events = [_event_from_dict(event) for event in serialized]
         _check_numbers(events)
     except SerializationError:
         raise
@@ -503,4 +507,4 @@ def _check_numbers(events: Sequence[Event]) -> None:
 
 
 def _shorten(text: str) -> str:
-    return repr(text if len(text) <= SHORT_TEXT else f"{text[:SHORT_TEXT]}...")
+    return repr(text if len(text) <= _SHORT_TEXT else f"{text[:_SHORT_TEXT]}...")
