@@ -14,7 +14,7 @@ import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
 from truvar.paper import FIGURES, draws, fig1, fig2c, fig3a, fig3c, fig4, lake, noiseless, svm
-from truvar.paper.curves import _first_cost, curves, leaders, trimmed_mean
+from truvar.paper._curves import _first_cost, curves, leaders, trimmed_mean
 from truvar.paper.experiment import ReproductionConfig, reproduce
 from truvar.paper.fields import load_field, simulated_lake, terrain
 from truvar.paper.fig2b import _POLICIES as LAKE_POLICIES

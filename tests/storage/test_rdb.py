@@ -35,10 +35,10 @@ from truvar.exceptions import (
     StudyNotFoundError,
 )
 from truvar.problem import problem_from_dict
+from truvar.storage import _migrations as migrations
 from truvar.storage import _models as models
-from truvar.storage import migrations
+from truvar.storage._migrations import UPGRADES, read_version
 from truvar.storage.base import MAX_NAME_LENGTH, MAX_STORED_NAME_LENGTH
-from truvar.storage.migrations import UPGRADES, read_version
 from truvar.storage.rdb import RDBStorage
 from truvar.study import _handlers as handlers
 

@@ -3,8 +3,8 @@
 | module | content |
 |---|---|
 | `experiment` | settings of a reproduction, running an experiment, writing its results |
-| `curves` | mean and median curves of the runs, tables made from them |
-| `fields`, `field_plots` | the functions of the level-set figures, and maps of them |
+| `_curves` | mean and median curves of the runs, tables made from them |
+| `fields`, `_field_plots` | the functions of the level-set figures, and maps of them |
 | `lake`, `svm` | the simulated lake and the table of SVM errors |
 | `fig1` to `fig5` | one module per figure, with a function `make` |
 | `draws`, `noiseless`, `terrain` | figures that are not in the paper: more functions, less noise, real terrain |

@@ -15,7 +15,7 @@ import pandas as pd
 
 from truvar.backtest import Backtest
 from truvar.paper import fig2c
-from truvar.paper.curves import leaders
+from truvar.paper._curves import leaders
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure

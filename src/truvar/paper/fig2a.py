@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar.paper.curves import curves, level_set_table
+from truvar.paper._curves import curves, level_set_table
+from truvar.paper._field_plots import draw_field
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
-from truvar.paper.field_plots import draw_field
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.curves import curves, level_set_table
+from truvar.paper._curves import curves, level_set_table
+from truvar.paper._field_plots import draw_field, draw_route
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
-from truvar.paper.field_plots import draw_field, draw_route
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure
@@ -65,7 +65,7 @@ def _picture(frame: pd.DataFrame, title: str) -> object:
     """Return a figure of F1 against cost.
 
     Args:
-        frame: Curves, from `truvar.paper.curves.curves`.
+        frame: Curves, from `truvar.paper._curves.curves`.
         title: Title of the figure.
     """
     figure = new_figure(10.5, 4.6)

@@ -19,7 +19,7 @@ from truvar._typing import Array
 from truvar.acquisition import GCHK, SUR, Policy, TruVaR
 from truvar.backtest import Backtest
 from truvar.domain.domain import Domain
-from truvar.paper.curves import curves, leaders, level_set_table
+from truvar.paper._curves import curves, leaders, level_set_table
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import Problem
 from truvar.report.backtest_plot import draw_curves

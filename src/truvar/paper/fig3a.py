@@ -22,7 +22,7 @@ from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.paper.curves import curves
+from truvar.paper._curves import curves
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import problem_from_dict
 

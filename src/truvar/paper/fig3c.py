@@ -19,7 +19,7 @@ from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidDomainError
 from truvar.paper import svm
-from truvar.paper.curves import curves
+from truvar.paper._curves import curves
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves

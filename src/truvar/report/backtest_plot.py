@@ -103,7 +103,7 @@ def draw_curves(
     log: bool,
     band: bool,
 ) -> None:
-    """Draw a column of `truvar.paper.curves.curves` against the cost spent, a line for each policy.
+    """Draw a column of `truvar.paper._curves.curves` against the cost spent, a line for each policy.
 
     Args:
         axes: Where to draw.

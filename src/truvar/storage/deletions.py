@@ -25,9 +25,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
+from truvar.storage._migrations import ADVISORY_LOCK
 from truvar.storage._models import UTCDateTime
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH, now
-from truvar.storage.migrations import ADVISORY_LOCK
 from truvar.storage.rdb import RDBStorage
 
 _DELETIONS = Table(

@@ -44,12 +44,12 @@ from truvar.messages import for_interface, mask_passwords
 from truvar.storage._checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
 from truvar.storage._connections import check_url, error_text, open_engine
 from truvar.storage._files import FileIdentity, FileState, OpenFiles, file_identity, file_state
+from truvar.storage._migrations import prepare_tables, read_version
 from truvar.storage._models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage._postgres import is_overdue, keep_alive
 from truvar.storage._turns import turns_at
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
 from truvar.storage.forks import connected_objects, database_use, members
-from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.serialization import deserialize, dump_json, serialize
 
 if TYPE_CHECKING:

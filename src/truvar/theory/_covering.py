@@ -18,7 +18,7 @@ import numpy as np
 from truvar._typing import Index, Mask
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
 _MAX_ATTEMPT_SITES = 512  # sites that one attempt measures
 _MAX_MULTISETS = 200_000  # multisets tried for an exact value

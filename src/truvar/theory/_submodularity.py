@@ -22,7 +22,7 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition.truncation import excess
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
 _ROUNDING = 1e-10  # of the prior variance: an excess below this is none
 

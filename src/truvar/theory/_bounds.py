@@ -38,9 +38,9 @@ from truvar._typing import Array, Mask
 from truvar.acquisition.confidence import lemma_beta
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.exceptions import InvalidArgumentError
-from truvar.theory.covering import Covering
-from truvar.theory.information import InformationGain
-from truvar.theory.setting import TheorySetting
+from truvar.theory._covering import Covering
+from truvar.theory._information import InformationGain
+from truvar.theory._setting import TheorySetting
 from truvar.validation import check_fraction, check_positive
 
 _MAX_STEPS = 1e15  # a number of measurements beyond this counts as infinite

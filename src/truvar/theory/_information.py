@@ -30,7 +30,7 @@ from scipy.linalg import solve_triangular
 
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
 _GREEDY_SHARE = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
 _MAX_GREEDY_STEPS = 1000  # steps of the greedy sequence
