@@ -16,6 +16,7 @@
 | tests of mode | conditions in `models/` on what is learned: about `MODES`, or `isinstance` of a model |
 | public names | functions and classes without an underscore, in modules without one |
 | of these unused | those, and constants, that no other module, document, benchmark or example uses |
+| not offered | names that a package imports from another whose `__init__` does not list them |
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ LIMITS = {
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,
-    "public names": 820,
-    "of these unused": 341,
+    "public names": 767,
+    "of these unused": 302,
+    "not offered": 4,
 }
 
 COLUMNS = ("code tokens", "classes > 25 methods", *LIMITS, "functions > 50 lines")
@@ -127,6 +129,8 @@ def measure(folder: Path) -> Figures:
                 found.add("tests of mode", f"{relative}:{line}")
     for name in hidden_cycles(folder.name, trees):
         found.add("hidden cycles", name)
+    for name in not_offered(folder.name, trees):
+        found.add("not offered", name)
     public = public_names(folder.name, trees)
     found.values["public names"] = sum(name.is_definition for name in public)
     if folder == SOURCE:
@@ -268,12 +272,44 @@ def public_names(package: str, trees: dict[str, ast.Module]) -> list[PublicName]
     return found
 
 
-def dynamic_names(tree: ast.Module) -> Iterator[str]:
-    """Yield names that are looked up at run time: texts, and attributes of imported modules."""
+def not_offered(package: str, trees: dict[str, ast.Module]) -> list[str]:
+    """Return the names that packages import from others, but which these do not list.
+
+    A name is listed if its text, or that of its module, is in the `__init__` of the package, or in
+    the table of public names.
+    """
+    modules = {_module_name(package, relative): tree for relative, tree in trees.items()}
+    public = set(texts(modules.get(f"{package}._names", ast.Module([], []))))
+    folders = {module.split(".")[1] for module in modules if module.count(".") > 1}
+    found = set()
+    for folder in sorted(folder for folder in folders if not folder.startswith("_")):
+        whole = f"{package}.{folder}"
+        listed = public.union(texts(modules[whole]))
+        for importing, tree in modules.items():
+            if f"{importing}.".startswith(f"{whole}."):
+                continue
+            for module, name in used_names(tree, modules.keys()):
+                last = module.rpartition(".")[2]
+                is_module = f"{module}.{name}" in modules or f"{whole}.{name}" in modules
+                if f"{module}.".startswith(f"{whole}.") and not (
+                    is_module or name == "*" or listed & {name, last}
+                ):
+                    found.add(f"{module}.{name}, imported by {importing}")
+    return sorted(found)
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
-        elif isinstance(node, ast.Attribute) and "import_module(" in ast.unparse(node.value):
+
+
+def dynamic_names(tree: ast.Module) -> Iterator[str]:
+    """Yield names that are looked up at run time: texts, and attributes of imported modules."""
+    yield from texts(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and "import_module(" in ast.unparse(node.value):
             yield node.attr
 
 

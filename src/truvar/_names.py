@@ -6,7 +6,7 @@ studies look names up here, and a module is imported when one of its names is fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -114,3 +114,24 @@ def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], An
         return getattr(import_module(modules[name]), name)
 
     return getattr_of_package
+
+
+def offer(
+    package: str,
+    names: Mapping[str, Sequence[str]],
+    *,
+    defined: Sequence[str] = (),
+    elsewhere: Mapping[str, str] | None = None,
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package that imports names on first use.
+
+    Args:
+        package: Name of the package.
+        names: Module of the package -> names that it offers to other packages.
+        defined: Names that the package itself defines or imports.
+        elsewhere: Further names -> full names of the modules that define them.
+    """
+    modules = {name: f"{package}.{module}" for module in names for name in names[module]}
+    modules |= elsewhere or {}
+    offered = sorted({*modules, *defined})
+    return offered, lazy_getattr(package, modules), lambda: offered

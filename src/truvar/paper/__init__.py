@@ -10,6 +10,19 @@
 | `draws`, `noiseless`, `terrain` | figures that are not in the paper: more functions, less noise, real terrain |
 """
 
+from __future__ import annotations
+
+from truvar._names import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "experiment": ("ReproductionConfig", "reproduce"),
+        "fields": ("simulated_lake",),
+    },
+    defined=("FIGURES", "FIGURES_WITH_DATA"),
+)
+
 FIGURES = (
     "fig1",
     "fig2a",
@@ -24,8 +37,5 @@ FIGURES = (
     "noiseless",
     "terrain",
 )
-FIGURES_WITH_DATA = (
-    "fig2a",
-    "fig2b",
-    "fig3c",
-)  # figures that can be made from a table of the user's
+# Figures that can be made from a table of the user's.
+FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")
