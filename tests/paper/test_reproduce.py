@@ -164,13 +164,13 @@ def test_the_function_with_three_noise_levels_has_the_most_regions_of_the_seeds_
 
 
 def test_the_further_functions_are_the_first_with_enough_points_above_the_threshold() -> None:
-    seeds = draws.seeds()
+    seeds = draws._seeds()
     assert seeds[0] == fig2c.SEED
     assert len(seeds) == draws._FUNCTIONS + 1
     others = seeds[1:]
     skipped = set(range(max(others))) - set(seeds)
-    assert all(draws.share_above(seed) >= 0.01 for seed in others)
-    assert all(draws.share_above(seed) < 0.01 for seed in skipped)
+    assert all(draws._share_above(seed) >= 0.01 for seed in others)
+    assert all(draws._share_above(seed) < 0.01 for seed in skipped)
 
 
 def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> None:

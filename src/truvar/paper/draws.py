@@ -33,27 +33,27 @@ _PRECISE = "gchk, noise 1e-06"
 _COLUMNS = 3  # pictures beside each other
 
 
-def seeds() -> list[int]:
+def _seeds() -> list[int]:
     """Return the seeds of the functions, that of Figure 2 (c) first."""
     found = [fig2c.SEED]
     seed = 0
     while len(found) <= _FUNCTIONS:
-        if seed != fig2c.SEED and share_above(seed) >= _LEAST_SHARE:
+        if seed != fig2c.SEED and _share_above(seed) >= _LEAST_SHARE:
             found.append(seed)
         seed += 1
     return found
 
 
-def share_above(seed: int) -> float:
+def _share_above(seed: int) -> float:
     """Return the share of the points at which the function with that seed is above the threshold."""
     return float((fig2c.draw(seed)[1] >= fig2c.THRESHOLD).mean())
 
 
 def make(config: ReproductionConfig) -> FigureResult:
     """Return the reproduced figure."""
-    results = {seed: fig2c.run(config, seed, _RUNS, quick=1) for seed in seeds()}
+    results = {seed: fig2c.run(config, seed, _RUNS, quick=1) for seed in _seeds()}
     frames = {seed: fig2c.cost_curves(result) for seed, result in results.items()}
-    columns = {f"seed {seed}": summary(results[seed], frames[seed], seed) for seed in results}
+    columns = {f"seed {seed}": _summary(results[seed], frames[seed], seed) for seed in results}
     table = pd.DataFrame(columns).T.rename_axis("function")
     table.loc["mean"] = table.mean(skipna=False)
     first = next(iter(results.values()))
@@ -67,7 +67,7 @@ def make(config: ReproductionConfig) -> FigureResult:
     return FigureResult(_TITLE, table, facts, {"curves": curves}, {"": _picture(frames)})
 
 
-def summary(result: Backtest, frame: pd.DataFrame, seed: int) -> pd.Series:
+def _summary(result: Backtest, frame: pd.DataFrame, seed: int) -> pd.Series:
     """Return F1 of the policies, what leads, and the shares of the noise levels, for one function.
 
     Args:
@@ -75,7 +75,7 @@ def summary(result: Backtest, frame: pd.DataFrame, seed: int) -> pd.Series:
         frame: Their curves.
         seed: Seed of the function.
     """
-    row: dict[str, float] = {"share above": share_above(seed)}
+    row: dict[str, float] = {"share above": _share_above(seed)}
     for cost in fig2c.shown_costs(result):
         means = result.at(cost).mean()
         for policy in result.policies:
@@ -107,7 +107,7 @@ def _picture(frames: Mapping[int, pd.DataFrame]) -> Any:
     panels = figure.subplots(-(-len(frames) // _COLUMNS), _COLUMNS, sharex=True, sharey=True)
     for number, (axes, (seed, frame)) in enumerate(zip(panels.flat, frames.items(), strict=True)):
         picked = ", that of figure 2 (c)" if seed == fig2c.SEED else ""
-        title = f"seed {seed}{picked}: {100 * share_above(seed):.1f} % above"
+        title = f"seed {seed}{picked}: {100 * _share_above(seed):.1f} % above"
         draw_curves(
             axes, frame, "mean", title, xlabel="cost spent", ylabel="F1", log=False, band=True
         )

@@ -80,10 +80,10 @@ class RandomFunctions:
         def f(x: Array) -> Array:
             return np.asarray(kernel(np.atleast_2d(x), points) @ weights)
 
-        return Function(f, maximum(f))
+        return Function(f, _maximum(f))
 
 
-def maximum(f: Any) -> float:
+def _maximum(f: Any) -> float:
     """Return the largest value of f on the unit square, by a local search from the best points of a fine grid."""
     side = np.linspace(0.0, 1.0, 101)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)

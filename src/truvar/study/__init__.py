@@ -40,7 +40,6 @@ __all__, __getattr__, __dir__ = offer(
         "measurements_io": (
             "MeasurementInput",
             "parse_csv",
-            "parse_number",
             "parse_words",
             "parse_workbook",
             "skip_repeated",

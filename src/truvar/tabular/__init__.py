@@ -26,6 +26,7 @@ __all__, __getattr__, __dir__ = offer(
             "read_cells",
         ),
         "labels": ("RowLabels", "label_key", "label_text", "label_to_json"),
+        "numbers": ("as_integer", "parse_integer", "parse_number"),
         "tables": (
             "as_table",
             "decode",
