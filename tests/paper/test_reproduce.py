@@ -351,7 +351,7 @@ def test_the_papers_svm_table_is_run_in_addition_where_the_folder_of_the_data_ha
 
 
 def test_without_measured_data_the_built_in_table_is_used() -> None:
-    name, domain, errors = fig3c.table(None)
+    name, domain, errors = fig3c._read_errors(None)
     assert (name, len(domain), len(errors)) == ("our SVM grid", 1400, 1400)
     assert os.path.commonpath([svm._TABLE, Path(tv.__file__).parent]) == str(
         Path(tv.__file__).parent

@@ -41,7 +41,7 @@ _POLICIES: dict[str, Policy | str] = {
 }
 
 
-def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
+def _read_errors(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     """Return the table of settings and errors.
 
     The coordinates are ranks on each axis, because the grid of the paper has values over seven
@@ -97,7 +97,7 @@ def _tune(config: ReproductionConfig, path: Path | None) -> FigureResult:
         config: How much to run.
         path: Path of the table. None: the built-in one.
     """
-    name, domain, errors = table(path)
+    name, domain, errors = _read_errors(path)
     steps = int(config.budget(_STEPS, quick=40))
     spec = {
         "goal": {"minimize": True, "monotone": False},

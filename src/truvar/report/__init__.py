@@ -20,6 +20,7 @@ __all__, __getattr__, __dir__ = offer(
     __name__,
     {
         "backtest_plot": ("COLOURS", "draw_curves", "finish_axes", "plot_backtest", "plot_curves"),
+        "figures": ("draw",),
         "formatting": ("column_label",),
         "html_report": ("render_html_report", "write_html_report", "write_report_at"),
         "limit_progress": ("regret_goal",),

@@ -38,6 +38,7 @@ __all__, __getattr__, __dir__ = offer(
         "serialization": (
             "check_storable",
             "deserialize",
+            "event_from_dict",
             "event_to_dict",
             "serialize",
             "study_from_json",

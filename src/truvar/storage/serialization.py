@@ -424,7 +424,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     }
 
 
-def _event_from_dict(serialized: Mapping[str, Any]) -> Event:
+def event_from_dict(serialized: Mapping[str, Any]) -> Event:
     """Return the event that `event_to_dict` converted.
 
     Raises:
@@ -486,7 +486,7 @@ def study_from_json(text: str) -> tuple[str | None, list[Event]]:
             f"the study format must be {_STUDY_FORMAT!r}, got {study_format!r}; update truvar"
         )
     try:
-        events = [_event_from_dict(event) for event in serialized]
+        events = [event_from_dict(event) for event in serialized]
         _check_numbers(events)
     except SerializationError:
         raise

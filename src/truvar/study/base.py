@@ -295,14 +295,14 @@ class BaseStudy(CommandMethods):
             truth: True values on the domain, where they are known.
             kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours",
                 "convergence", "importance", "model_check" or "route".
-            options: Further arguments of that function, such as theme="dark" or backend="plotly".
+            options: Further arguments of that function, such as theme="dark".
 
         Returns:
-            A matplotlib Figure, or one of Plotly.
+            A matplotlib Figure.
 
         Raises:
             InvalidArgumentError: If there is no such kind, or it does not take an argument.
-            MissingDependencyError: If matplotlib, or Plotly, is not installed.
+            MissingDependencyError: If matplotlib is not installed.
 
         Example:
             >>> study.plot(kind="slices", theme="dark")
