@@ -371,7 +371,12 @@ def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike
     travel = parts[0] if len(parts) == 1 else parts
     with _section("cost"):
         return Cost(
-            base, travel or {}, spec.magnitude or {}, spec.setup or {}, spec.start, spec.returns
+            base,
+            travel or {},
+            spec.magnitude or {},
+            spec.setup or {},
+            spec.start,
+            must_return=spec.must_return or spec.returns,
         )
 
 

@@ -648,8 +648,11 @@ class CostSpec(StrictModel):
         "matrix.",
         examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
     )
+    must_return: Flag = Field(
+        default=False, description="Whether the return leg to the start must fit into the budget."
+    )
     returns: Flag = Field(
-        default=False, description="Whether the way back to the start must fit into the budget."
+        default=False, description="Former name of `must_return`, which goes in 0.5.0."
     )
     magnitude: Rates | None = Field(
         default=None,
@@ -670,7 +673,16 @@ class CostSpec(StrictModel):
     def known(self) -> bool:
         """Whether a cost is given."""
         return bool(
-            self.given("base", "column", "magnitude", "setup", "start", "returns", *_TRAVEL_KEYS)
+            self.given(
+                "base",
+                "column",
+                "magnitude",
+                "setup",
+                "start",
+                "must_return",
+                "returns",
+                *_TRAVEL_KEYS,
+            )
         )
 
 

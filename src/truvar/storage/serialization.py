@@ -65,6 +65,8 @@ ADDED_FIELDS: dict[str, dict[str, Any]] = {
     "Plus": {"refine": False},
     "TruVaR": {"nodes": 8, "refine": False},
 }
+# Fields that were renamed: class -> old name -> present name. Stored studies may have the old one.
+_RENAMED_FIELDS = {"Cost": {"returns": "must_return"}}
 
 
 # -- values
@@ -192,6 +194,8 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
             return kernel
     stored = _stored_class(RENAMED.get(kind, kind))
     if stored is not None:
+        names = _RENAMED_FIELDS.get(kind, {})
+        parts = {names.get(key, key): item for key, item in parts.items()}
         parts = ADDED_FIELDS.get(kind, {}) | parts
         return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
