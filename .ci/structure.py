@@ -1,8 +1,8 @@
 """Measure sizes of classes, modules and functions, and imports that hide a cycle.
 
-    python .ci/structure.py                 print the figures of src beside others; fail beyond
-    `LIMITS` python .ci/structure.py --list          and name what counts python .ci/structure.py
-    PACKAGE_FOLDER  print the figures of another package, with which `ANCHORS` was made
+    python .ci/structure.py                 print the figures of src; fail beyond `LIMITS`
+    python .ci/structure.py --list          and name what counts
+    python .ci/structure.py PACKAGE_FOLDER  print those of another package, as for `ANCHORS`
 
 | figure | meaning |
 |---|---|
@@ -14,21 +14,26 @@
 | complexity > 20 | functions with more than 20 branches (McCabe) |
 | hidden cycles | imports inside a function of a module that imports the importing one, directly or indirectly |
 | tests of mode | conditions in `models/` on what is learned: about `MODES`, or `isinstance` of a model |
+| public names | functions and classes without an underscore, in modules without one |
+| of these unused | those, and constants, that no other module, document, benchmark or example uses |
+| not offered | names that a package imports from another whose `__init__` does not list them |
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "truvar"
 DECLARATIONS = ("problem/schema.py",)  # declares fields, and nothing else
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs", "examples", "benchmarks")
 MODES = frozenset(
     {"family", "learns_noise", "learns_tasks", "_learns_task_noise", "model", "ensemble", "tasks"}
 )
@@ -42,12 +47,27 @@ LIMITS = {
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,
+    "public names": 765,
+    "of these unused": 299,
+    "not offered": 4,
 }
 
-# Measured with this script on the wheels of the package index, tests left out.
 COLUMNS = ("code tokens", "classes > 25 methods", *LIMITS, "functions > 50 lines")
+
+# Measured with this script on the wheels of the package index, tests left out.
+ANCHOR_COLUMNS = (
+    "code tokens",
+    "classes > 25 methods",
+    "classes > 30 methods",
+    "largest class",
+    "modules > 700 lines",
+    "complexity > 20",
+    "hidden cycles",
+    "tests of mode",
+    "functions > 50 lines",
+)
 ANCHORS = {
-    name: dict(zip(COLUMNS, numbers, strict=True))
+    name: dict(zip(ANCHOR_COLUMNS, numbers, strict=True))
     for name, numbers in {
         "tinygp 0.3.1": (19, 0, 0, 15, 1, 1, 1, 0, 1),
         "BayBE 0.15.0": (86, 3, 2, 34, 5, 3, 27, 0, 2.8),
@@ -109,6 +129,15 @@ def measure(folder: Path) -> Figures:
                 found.add("tests of mode", f"{relative}:{line}")
     for name in hidden_cycles(folder.name, trees):
         found.add("hidden cycles", name)
+    for name in not_offered(folder.name, trees):
+        found.add("not offered", name)
+    public = public_names(folder.name, trees)
+    found.values["public names"] = sum(name.is_definition for name in public)
+    if folder == SOURCE:
+        used = names_in_documents({_module_name(folder.name, relative) for relative in trees})
+        for name in public:
+            if not (name.is_used or name.name in used.get(name.module, ())):
+                found.add("of these unused", f"{name.module}.{name.name}")
     found.values["code tokens"] = round(tokens / 1000)
     found.values["functions > 50 lines"] = round(
         100 * found.values["functions > 50 lines"] / max(n_functions, 1), 1
@@ -209,6 +238,151 @@ def hidden_cycles(package: str, trees: dict[str, ast.Module]) -> list[str]:
             if name in _reachable(target, outer):
                 found.append(f"{name} -> {target}")
     return found
+
+
+@dataclass(frozen=True)
+class PublicName:
+    """A name without an underscore at the top level of a module without one."""
+
+    module: str
+    name: str
+    is_definition: bool  # a function or class; otherwise a constant
+    is_used: bool  # by another module, or in the annotations of the module's public functions
+
+
+def public_names(package: str, trees: dict[str, ast.Module]) -> list[PublicName]:
+    """Return the public names of a package."""
+    modules = {_module_name(package, relative): tree for relative, tree in trees.items()}
+    used: dict[str, set[str]] = {}
+    for importing, tree in modules.items():
+        for module, name in used_names(tree, modules.keys()):
+            if module != importing:
+                used.setdefault(module, set()).add(name)
+    dynamic = {name for tree in modules.values() for name in dynamic_names(tree)}
+    found = []
+    for module, tree in modules.items():
+        if any(part.startswith("_") for part in module.split(".")):
+            continue
+        needed = used.get(module, set()) | annotations(tree)
+        for name, is_definition in top_level_names(tree):
+            if not name.startswith("_"):
+                is_used = name in needed or name in dynamic
+                is_used |= name.endswith(("Error", "Warning"))  # for callers to catch
+                found.append(PublicName(module, name, is_definition, is_used))
+    return found
+
+
+def not_offered(package: str, trees: dict[str, ast.Module]) -> list[str]:
+    """Return the names that packages import from others, but which these do not list.
+
+    A name is listed if its text, or that of its module, is in the `__init__` of the package, or in
+    the table of public names.
+    """
+    modules = {_module_name(package, relative): tree for relative, tree in trees.items()}
+    public = set(texts(modules.get(f"{package}._names", ast.Module([], []))))
+    folders = {module.split(".")[1] for module in modules if module.count(".") > 1}
+    found = set()
+    for folder in sorted(folder for folder in folders if not folder.startswith("_")):
+        whole = f"{package}.{folder}"
+        listed = public.union(texts(modules[whole]))
+        for importing, tree in modules.items():
+            if f"{importing}.".startswith(f"{whole}."):
+                continue
+            for module, name in used_names(tree, modules.keys()):
+                last = module.rpartition(".")[2]
+                is_module = f"{module}.{name}" in modules or f"{whole}.{name}" in modules
+                if f"{module}.".startswith(f"{whole}.") and not (
+                    is_module or name == "*" or listed & {name, last}
+                ):
+                    found.add(f"{module}.{name}, imported by {importing}")
+    return sorted(found)
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def dynamic_names(tree: ast.Module) -> Iterator[str]:
+    """Yield names that are looked up at run time: texts, and attributes of imported modules."""
+    yield from texts(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and "import_module(" in ast.unparse(node.value):
+            yield node.attr
+
+
+def top_level_names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Yield the names that a module defines, and whether each is a function or class.
+
+    Names in lower case that are no functions are modules that are imported conditionally.
+    """
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name, True
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [each.id for each in targets if isinstance(each, ast.Name)]
+            yield from ((name, False) for name in names if name != name.lower())
+
+
+def used_names(tree: ast.Module, modules: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield module and name of everything that a module imports, or uses by `module.name`."""
+    aliases = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.module, alias.name
+                if f"{node.module}.{alias.name}" in modules:
+                    aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            module = aliases.get(ast.unparse(node.value))
+            if module is not None:
+                yield module, node.attr
+
+
+def annotations(tree: ast.Module) -> set[str]:
+    """Return the names in the annotations of a module's public functions, methods and fields."""
+    found: set[str] = set()
+    waiting = [node for node in tree.body if not getattr(node, "name", "_").startswith("_")]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            waiting.extend(node.body)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            parts = [node.returns, *(argument.annotation for argument in every)]
+        else:
+            parts = [getattr(node, "annotation", None)]
+        for part in parts:
+            if part is not None:
+                found.update(re.findall(r"\w+", ast.unparse(part)))
+    return found
+
+
+def names_in_documents(modules: Collection[str]) -> dict[str, set[str]]:
+    """Return module -> names that documents, benchmarks and examples import or mention."""
+    found: dict[str, set[str]] = {}
+    imported = re.compile(r"from (truvar[\w.]*) import (\([\w, \n]+\)|[\w, ]+)")
+    mentioned = re.compile(r"(truvar(?:\.\w+)+)\.(\w+)")
+    for path in (file for name in DOCUMENTS for file in _files(ROOT / name)):
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".py":
+            for module, name in used_names(ast.parse(text), modules):
+                found.setdefault(module, set()).add(name)
+        for module, names in imported.findall(text):
+            found.setdefault(module, set()).update(re.findall(r"\w+", names))
+        for module, name in mentioned.findall(text):
+            found.setdefault(module, set()).add(name)
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [file for file in path.rglob("*") if file.suffix in (".md", ".py", ".ipynb")]
 
 
 def _module_name(package: str, relative: str) -> str:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from truvar._deprecation import warn_deprecated
-from truvar.acquisition.registry import POLICY_MODULES
+from truvar._names import PUBLIC_MODULES, RENAMED
 
 if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getattr__
     from truvar.acquisition.analytic import *
@@ -65,53 +65,6 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
 
 __version__ = "0.2.0"
 
-_MODULES = {
-    **POLICY_MODULES,
-    "TopK": "truvar.acquisition.truvar",
-    "ConstantBeta": "truvar.acquisition.confidence",
-    "LogBeta": "truvar.acquisition.confidence",
-    "RKHSBeta": "truvar.acquisition.confidence",
-    "TheoremBeta": "truvar.acquisition.confidence",
-    "backtest": "truvar.backtest",
-    "LinearConstraint": "truvar.domain.constraints",
-    "PolygonConstraint": "truvar.domain.constraints",
-    "Cost": "truvar.domain.costs",
-    "NoiseLevels": "truvar.domain.costs",
-    "Tasks": "truvar.domain.costs",
-    "Euclidean": "truvar.domain.travel",
-    "GreatCircle": "truvar.domain.travel",
-    "Network": "truvar.domain.travel",
-    "TravelMatrix": "truvar.domain.travel",
-    "Vehicle": "truvar.domain.vehicles",
-    "Domain": "truvar.domain.domain",
-    "LevelSet": "truvar.domain.goals",
-    "Maximize": "truvar.domain.goals",
-    "Minimize": "truvar.domain.goals",
-    "Boolean": "truvar.domain.parameters",
-    "Categorical": "truvar.domain.parameters",
-    "Date": "truvar.domain.dates",
-    "Integer": "truvar.domain.parameters",
-    "Log": "truvar.domain.parameters",
-    "Ordinal": "truvar.domain.parameters",
-    "Range": "truvar.domain.parameters",
-    "Finished": "truvar.exceptions",
-    "TruvarError": "truvar.exceptions",
-    "Certificate": "truvar.inference.certificate",
-    "Learned": "truvar.models.priors",
-    "Problem": "truvar.problem",
-    "load_problem": "truvar.problem",
-    "connect": "truvar.service",
-    "Result": "truvar.study.result",
-    "load": "truvar.study.stored",
-    "studies": "truvar.study.stored",
-    "Study": "truvar.study.study",
-    "Suggestion": "truvar.study.suggestion",
-}
-"""Public name -> module that defines it."""
-
-_RENAMED = {"Top": "TopK"}
-"""Deprecated name -> present name."""
-
 _SUBPACKAGES = frozenset(
     {
         "acquisition",
@@ -139,14 +92,14 @@ _PUBLIC_MODULES = frozenset({"notebook", "plot"})
 """Modules that `truvar.NAME` imports."""
 
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
-    __all__ = ["__version__", *sorted(_MODULES)]
+    __all__ = ["__version__", *sorted(PUBLIC_MODULES)]
 
     def __getattr__(name: str) -> Any:
-        if name in _RENAMED:
-            warn_deprecated(f"truvar.{name}", f"truvar.{_RENAMED[name]}", removed_in="0.4.0")
-            return __getattr__(_RENAMED[name])
-        if name in _MODULES:
-            value = getattr(import_module(_MODULES[name]), name)
+        if name in RENAMED:
+            warn_deprecated(f"truvar.{name}", f"truvar.{RENAMED[name]}", removed_in="0.4.0")
+            return __getattr__(RENAMED[name])
+        if name in PUBLIC_MODULES:
+            value = getattr(import_module(PUBLIC_MODULES[name]), name)
             globals()[name] = value
             return value
         if name in _SUBPACKAGES | _PUBLIC_MODULES:

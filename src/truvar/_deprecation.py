@@ -133,3 +133,36 @@ class deprecated_alias:
             return method(*args, **kwargs)
 
         return call
+
+
+def renamed_arguments(removed_in: str, **renamed: str) -> Callable[[type[T]], type[T]]:
+    """Return a decorator of a class that still takes arguments by their old names, with a warning.
+
+    Args:
+        removed_in: The release that removes the old names.
+        **renamed: Old name -> present name.
+
+    Example:
+        @renamed_arguments("0.5.0", returns="must_return")
+        @dataclass(frozen=True)
+        class Cost: ...
+    """
+
+    def decorate(decorated: type[T]) -> type[T]:
+        original: Any = decorated.__init__
+
+        @wraps(original)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            for old in renamed.keys() & kwargs.keys():
+                new = renamed[old]
+                name = decorated.__name__
+                warn_deprecated(f"{name}({old}=)", f"{name}({new}=)", removed_in=removed_in)
+                if new in kwargs:
+                    raise TypeError(f"{name} got both {old} and {new}; give {new} alone")
+                kwargs[new] = kwargs.pop(old)
+            original(self, *args, **kwargs)
+
+        decorated.__init__ = init  # type: ignore[method-assign]
+        return decorated
+
+    return decorate

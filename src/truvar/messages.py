@@ -17,9 +17,9 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 Interface = Literal["python", "cli", "http"]
-LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
-MAX_NAMES = 40  # listed in a message
-SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
+_LARGEST_WRITTEN_OUT = 1e15  # coordinates from here on have more digits than a float knows
+_MAX_NAMES = 40  # listed in a message
+_SECRET_PARAMETERS = ("password", "sslpassword")  # of the URL of a store
 
 # A password may contain anything but white space, even "/" and "@"; the last "@" of the address
 # ends it. If there is none before a "?", the next "@" ends it, as SQLAlchemy takes the "?" for a
@@ -44,7 +44,7 @@ def mask_passwords(text: str) -> str:
 
 def _mask_parameter(found: re.Match[str]) -> str:
     beginning, name = found.groups()
-    is_secret = unquote(name).strip().lower() in SECRET_PARAMETERS
+    is_secret = unquote(name).strip().lower() in _SECRET_PARAMETERS
     return f"{beginning}{name}=***" if is_secret else found.group()
 
 
@@ -98,8 +98,8 @@ def unknown_name(kind: str, name: Any, known: Iterable[Any]) -> str:
     similar = get_close_matches(str(name), names, n=1)
     if similar:
         return f"unknown {kind} {name!r}; did you mean {similar[0]!r}?"
-    listed = ", ".join(names[:MAX_NAMES])
-    if len(names) > MAX_NAMES:
+    listed = ", ".join(names[:_MAX_NAMES])
+    if len(names) > _MAX_NAMES:
         listed += f", ... ({len(names)} in all)"
     return f"unknown {kind} {name!r}; expected one of {listed}"
 
@@ -143,4 +143,4 @@ def format_coordinate(value: Any, digits: int = 6) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     text = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e+" in text and abs(value) < LARGEST_WRITTEN_OUT else text
+    return f"{value:.0f}" if "e+" in text and abs(value) < _LARGEST_WRITTEN_OUT else text

@@ -1,6 +1,6 @@
 """A live map of a study in a notebook, drawn by the JavaScript of the page (`pip install "truvar[notebook]"`).
 
-The page's modules import each other by file, which a widget cannot: its code is one text. `bundle`
+The page's modules import each other by file, which a widget cannot: its code is one text. `_bundle`
 joins them, each in a function of its own, and replaces `api.js` by requests to Python.
 """
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["live_map"]
 
-STATIC = Path(__file__).parent / "service" / "static"
-ENTRY = "domain-plot.js"  # the module whose `domainPlot` draws a study
-REPLACED = "api.js"  # the module that talks to the server
-IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w.-]+)";\s*$', re.MULTILINE)
-EXPORT = re.compile(
+_STATIC = Path(__file__).parent / "service" / "static"
+_ENTRY = "domain-plot.js"  # the module whose `domainPlot` draws a study
+_REPLACED = "api.js"  # the module that talks to the server
+_IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w.-]+)";\s*$', re.MULTILINE)
+_EXPORT = re.compile(
     r"^export\s+((?:async\s+)?(?:function\*?|class|const|let))\s+(\w+)", re.MULTILINE
 )
-VARIABLES = re.compile(r"^:root(\[data-theme=\"dark\"\])?\s*\{([^}]*)\}", re.MULTILINE)
-THEMES = ("auto", "light", "dark")
-API = """const __api_js = {
+_VARIABLES = re.compile(r"^:root(\[data-theme=\"dark\"\])?\s*\{([^}]*)\}", re.MULTILINE)
+_THEMES = ("auto", "light", "dark")
+_API = """const __api_js = {
   studyPath: (name) => `/studies/${encodeURIComponent(name)}`,
   get: (path) => ask(path),
 };"""
-RENDER = """
+_RENDER = """
 const waiting = new Map(); // requests to Python by number
 let lastRequest = 0;
 let sendRequest = null;
@@ -107,18 +107,18 @@ def live_map(study: BaseStudy, theme: str = "auto") -> Any:
         >>> display(live)
         >>> study.run(measure, steps=30, callbacks=[live])
     """
-    if theme not in THEMES:
-        raise InvalidArgumentError(unknown_name("theme", theme, THEMES))
+    if theme not in _THEMES:
+        raise InvalidArgumentError(unknown_name("theme", theme, _THEMES))
     return _widget_class()(study, theme)
 
 
-def bundle(entry: str = ENTRY) -> str:
+def _bundle(entry: str = _ENTRY) -> str:
     """Return the modules of the page that an entry needs, as one text.
 
     Args:
         entry: Name of the module.
     """
-    parts: dict[str, str] = {REPLACED: API}
+    parts: dict[str, str] = {_REPLACED: _API}
     _add_module(entry, parts)
     return "\n".join(parts.values())
 
@@ -127,14 +127,14 @@ def _add_module(name: str, parts: dict[str, str]) -> None:
     """Add a module and those it imports, in the order in which they must be run."""
     if name in parts:
         return
-    source = (STATIC / name).read_text(encoding="utf-8")
-    for _, imported in IMPORT.findall(source):
+    source = (_STATIC / name).read_text(encoding="utf-8")
+    for _, imported in _IMPORT.findall(source):
         _add_module(imported, parts)
-    body = IMPORT.sub(
+    body = _IMPORT.sub(
         lambda found: f"const {{{_renamed(found[1])}}} = {_variable(found[2])};", source
     )
-    exported = [symbol for _, symbol in EXPORT.findall(source)]
-    body = EXPORT.sub(r"\1 \2", body)
+    exported = [symbol for _, symbol in _EXPORT.findall(source)]
+    body = _EXPORT.sub(r"\1 \2", body)
     parts[name] = (
         f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
     )
@@ -152,12 +152,12 @@ def _renamed(names: str) -> str:
 @cache
 def _code() -> str:
     """Return the code of the widget."""
-    style = (STATIC / "style.css").read_text(encoding="utf-8")
-    light = " ".join(block for dark, block in VARIABLES.findall(style) if not dark)
-    dark = " ".join(block for dark, block in VARIABLES.findall(style) if dark)
-    rest = VARIABLES.sub("", style)
+    style = (_STATIC / "style.css").read_text(encoding="utf-8")
+    light = " ".join(block for dark, block in _VARIABLES.findall(style) if not dark)
+    dark = " ".join(block for dark, block in _VARIABLES.findall(style) if dark)
+    rest = _VARIABLES.sub("", style)
     constants = f"const VARIABLES = {json.dumps({'light': light, 'dark': dark})};\nconst STYLE = {json.dumps(rest)};"
-    return f"{constants}\n{bundle()}\n{RENDER}"
+    return f"{constants}\n{_bundle()}\n{_RENDER}"
 
 
 @cache

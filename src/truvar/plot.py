@@ -1,19 +1,19 @@
-"""Figures of a study: maps, slices, contours, convergence, importance, model check, route, comparison of policies.
+"""Figures of a study: maps, slices, convergence, model check and others, by the names of functions.
 
-Every function returns a matplotlib Figure, or with `backend="plotly"` an interactive one of Plotly,
-in a light or a dark theme. `Study.plot(kind)` calls them by name.
+Every function returns a matplotlib Figure in a light or a dark theme. `Study.plot(kind)` calls
+them by name.
 
 Example:
     >>> tv.plot.slices(study, theme="dark").savefig("slices.png")
-    >>> tv.plot.convergence(study, backend="plotly").show()
+    >>> tv.plot.convergence(study, moments=8)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from truvar._deprecation import warn_deprecated
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
 from truvar.report import style
@@ -37,8 +37,7 @@ __all__ = [
 ]
 
 Theme = Literal["light", "dark"]
-Backend = Literal["matplotlib", "plotly"]
-BACKENDS = ("matplotlib", "plotly")
+# Figures of a study.
 KINDS = (
     "overview",
     "map",
@@ -48,7 +47,7 @@ KINDS = (
     "importance",
     "model_check",
     "route",
-)  # of a study
+)
 
 
 def overview(
@@ -56,7 +55,7 @@ def overview(
     truth: ArrayLike | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw the state of a study: the posterior over its domain, and what was measured against the cost.
 
@@ -64,7 +63,7 @@ def overview(
         study: The study, which is not changed.
         truth: True values on the domain, where they are known.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("overview", theme, backend, study, truth=truth)
 
@@ -74,7 +73,7 @@ def map(  # the conventional name
     truth: ArrayLike | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw the posterior and the classes over the whole domain: a curve of one column, maps of two.
 
@@ -84,7 +83,7 @@ def map(  # the conventional name
         study: The study, which is not changed.
         truth: True values on the domain, where they are known.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("map", theme, backend, study, truth=truth)
 
@@ -95,7 +94,7 @@ def slices(
     at: Mapping[str, Any] | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw the posterior along each column through one point, the other columns held constant.
 
@@ -104,7 +103,7 @@ def slices(
         columns: Columns to show; default: all, or the twelve most important ones.
         at: The point by column; default: the recommended one.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("slices", theme, backend, study, columns=columns, at=at)
 
@@ -115,7 +114,7 @@ def contours(
     at: Mapping[str, Any] | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw the posterior mean over each pair of columns through one point, as a matrix.
 
@@ -124,7 +123,7 @@ def contours(
         columns: Columns to show; default: all, or the five most important ones.
         at: The point by column; default: the recommended one.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("contours", theme, backend, study, columns=columns, at=at)
 
@@ -135,7 +134,7 @@ def convergence(
     moments: int | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw the best value so far, and the expected F1 or regret with its interval, against cost and steps.
 
@@ -147,31 +146,29 @@ def convergence(
         against: "cost" or "steps"; default: both, if the measurements differ in cost.
         moments: Largest number of moments at which the score is computed; default: 16.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("convergence", theme, backend, study, against=against, moments=moments)
 
 
-def importance(study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib") -> Any:
+def importance(study: BaseStudy, *, theme: Theme = "light", backend: str | None = None) -> Any:
     """Draw how much of the variance of the posterior mean each parameter explains, with its length-scale.
 
     Args:
         study: The study, which is not changed.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("importance", theme, backend, study)
 
 
-def model_check(
-    study: BaseStudy, *, theme: Theme = "light", backend: Backend = "matplotlib"
-) -> Any:
+def model_check(study: BaseStudy, *, theme: Theme = "light", backend: str | None = None) -> Any:
     """Draw every measured value against what the others predict, and the calibration of these predictions.
 
     Args:
         study: The study, which is not changed.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("model_check", theme, backend, study)
 
@@ -181,7 +178,7 @@ def route(
     columns: Sequence[str] | None = None,
     *,
     theme: Theme = "light",
-    backend: Backend = "matplotlib",
+    backend: str | None = None,
 ) -> Any:
     """Draw where was measured in which order, a route for each vehicle.
 
@@ -190,13 +187,13 @@ def route(
         columns: One column, which is drawn against the order, or the two of the map; default: the
             first two.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("route", theme, backend, study, columns=columns)
 
 
 def comparison(
-    backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: Backend = "matplotlib"
+    backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: str | None = None
 ) -> Any:
     """Draw the mean score of each policy of a backtest against the cost spent, with its 95 % interval.
 
@@ -204,7 +201,7 @@ def comparison(
         backtest: The result of `tv.backtest`.
         title: Title of the figure.
         theme: "light" or "dark".
-        backend: "matplotlib" or "plotly".
+        backend: Deprecated; matplotlib draws.
     """
     return _draw("comparison", theme, backend, backtest, title=title)
 
@@ -234,11 +231,17 @@ def plot_kind(study: BaseStudy, kind: str, **options: Any) -> Any:
         ) from None
 
 
-def _draw(kind: str, theme: str, backend: str, subject: Any, **options: Any) -> Any:
-    """Draw with the library that is asked for."""
-    if backend not in BACKENDS:
-        raise InvalidArgumentError(unknown_name("backend", backend, BACKENDS))
+def _draw(kind: str, theme: str, backend: str | None, subject: Any, **options: Any) -> Any:
+    """Check the options that all figures have, and draw."""
+    if backend not in (None, "matplotlib"):
+        raise InvalidArgumentError(
+            f"figures are drawn with matplotlib alone since truvar 0.3, got backend={backend!r}; "
+            "leave it out. Maps to zoom and point at: tv.notebook.live_map, or truvar serve"
+        )
+    if backend is not None:
+        warn_deprecated("the argument backend", "no backend", removed_in="0.5.0", stacklevel=3)
     if theme not in style.THEMES:
         raise InvalidArgumentError(unknown_name("theme", theme, style.THEMES))
-    module = import_module(f"truvar.report._{backend}_figures")
-    return module.draw(kind, subject, theme, options)
+    from truvar.report.figures import draw
+
+    return draw(kind, subject, theme, options)

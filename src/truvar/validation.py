@@ -16,7 +16,7 @@ from truvar._representation import has_control_characters
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
 
-MAX_COST = 1e300  # of one measurement, so that sums over millions of measurements are finite
+_MAX_COST = 1e300  # of one measurement, so that sums over millions of measurements are finite
 
 
 def check_finite(value: Any, name: str) -> float:
@@ -53,15 +53,15 @@ def check_nonnegative(value: Any, name: str) -> float:
 
 
 def check_cost(value: Any, name: str) -> float:
-    """Return `value` as a float from 0 to `MAX_COST`.
+    """Return `value` as a float from 0 to `_MAX_COST`.
 
     Raises:
         InvalidArgumentError: If it is not such a number.
     """
     result = check_nonnegative(value, name)
-    if result > MAX_COST:
+    if result > _MAX_COST:
         raise InvalidArgumentError(
-            f"{name} must be at most {MAX_COST:g}, got {result:g}; use larger units of cost"
+            f"{name} must be at most {_MAX_COST:g}, got {result:g}; use larger units of cost"
         )
     return result
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import truvar as tv
-from truvar.testing.policies import f
+from truvar.testing._policies import f
 
 KERNEL = ConstantKernel(2.0) * Matern(0.25, nu=2.5)
 N = 25

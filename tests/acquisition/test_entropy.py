@@ -20,7 +20,7 @@ from truvar._numba.ambiguity import ambiguity_reductions_by_quadrature
 from truvar._numba.entropy import cell_information, log_variance
 from truvar.acquisition import entropy as entropy_policies
 from truvar.algorithm.selection import policy_context
-from truvar.testing.policies import f
+from truvar.testing._policies import f
 
 N = 30
 X = np.linspace(0, 1, N)[:, None]

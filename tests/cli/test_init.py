@@ -21,7 +21,7 @@ from truvar.cli import main
 from truvar.cli.serve import _new_store_notice
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
 from truvar.problem.template import ProblemAnswers, problem_template
-from truvar.study.measurements_io import parse_number
+from truvar.tabular.numbers import parse_number
 
 
 @pytest.fixture

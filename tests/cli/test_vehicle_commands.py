@@ -32,7 +32,7 @@ network = {table = "roads.csv", places = "village", rate = 2.0}
 travel = {y = {increasing = 0.2, decreasing = 0.1}}
 setup = {y = 0.5}
 start = {x = 0, y = 0}
-returns = true
+must_return = true
 [vehicles]
 jeep = {speed = 2.0}
 mule = {start = {x = 2, y = 1}, budget = 30}
@@ -78,7 +78,7 @@ def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(
         "0.5 per unit of x and 0.5 per unit of y travelled in a straight line",
         "2 times the shortest way in the network roads.csv",
         "0.5 whenever y changes",
-        "from x 0, y 0, with the way back within the budget",
+        "from x 0, y 0, with the return leg within the budget",
         "jeep (speed 2), mule (from x 2, y 1, budget 30)",
         "variance from column rough at cost 1",
     ):

@@ -31,7 +31,6 @@ from truvar.problem.schema import SECTIONS, ProblemSpec
 NOT_RUN = [
     ("README.md", "thirty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
-    ("docs/how-to/plots.md", "needs Plotly"),
     ("docs/how-to/plots.md", "needs a notebook"),
     ("docs/reliability.md", "the store is an example"),
     ("docs/reliability.md", "the stores are examples"),

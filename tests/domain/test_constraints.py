@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.domain.constraints import (
-    MAX_VERTICES,
+    _MAX_VERTICES,
     LinearConstraint,
     PolygonConstraint,
     as_constraint,
@@ -385,7 +385,7 @@ def test_a_point_is_inside_a_polygon_if_an_odd_number_of_edges_lies_to_its_right
 
 
 def test_a_polygon_with_many_vertices_is_quick_and_one_with_too_many_is_refused():
-    angle = np.linspace(0, 2 * np.pi, MAX_VERTICES, endpoint=False)
+    angle = np.linspace(0, 2 * np.pi, _MAX_VERTICES, endpoint=False)
     ring = list(zip(np.cos(angle).tolist(), np.sin(angle).tolist(), strict=True))
     axis = np.linspace(-1, 1, 50)
     started = time.process_time()
@@ -393,7 +393,7 @@ def test_a_polygon_with_many_vertices_is_quick_and_one_with_too_many_is_refused(
     assert time.process_time() - started < 5  # 0.1 s; every edge against every point took 12 s
     assert len(domain) == pytest.approx(np.pi / 4 * 2500, rel=0.05)
     larger = PolygonConstraint([ring, ring[:3]])
-    words = f"at most {MAX_VERTICES} vertices, got {MAX_VERTICES + 3}; simplify it"
+    words = f"at most {_MAX_VERTICES} vertices, got {_MAX_VERTICES + 3}; simplify it"
     with pytest.raises(InvalidDomainError, match=words):
         tv.Domain.grid(x=axis, y=axis, constraints=larger)
     with pytest.raises(InvalidDomainError, match=words):

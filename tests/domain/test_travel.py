@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.domain.candidates import ActionSpace
-from truvar.domain.travel import EARTH_RADIUS_KM, Stops
+from truvar.domain.travel import _EARTH_RADIUS_KM, Stops
 from truvar.domain.vehicles import Departure
 from truvar.study.vehicles import departure
 
@@ -73,7 +73,7 @@ def test_a_great_circle_has_its_length_in_kilometres() -> None:
     ports = tv.Domain.table(
         pd.DataFrame({"lon": [0.0, 90.0, 180.0, 0.0], "lat": [0.0, 0.0, 0.0, 90.0]}), ["lon", "lat"]
     )
-    quarter = np.pi / 2 * EARTH_RADIUS_KM
+    quarter = np.pi / 2 * _EARTH_RADIUS_KM
     travel = tv.GreatCircle("lon", "lat", rate=2.0)
     found = costs(ports, travel, {"lon": 0.0, "lat": 0.0})
     assert found == pytest.approx([1.0, 1 + 2 * quarter, 1 + 4 * quarter, 1 + 2 * quarter])
@@ -90,7 +90,7 @@ def test_the_date_line_is_no_border() -> None:
     islands = tv.Domain.table(
         pd.DataFrame({"lon": [-179.0, 179.0], "lat": [0.0, 0.0]}), ["lon", "lat"]
     )
-    degree = np.pi / 180 * EARTH_RADIUS_KM
+    degree = np.pi / 180 * _EARTH_RADIUS_KM
     assert costs(
         islands, tv.GreatCircle("lon", "lat"), {"lon": 179.0, "lat": 0.0}
     ) == pytest.approx([1 + 2 * degree, 1])
@@ -209,21 +209,21 @@ def test_shortest_paths_are_those_of_trying_all(edges: list[tuple[int, int, floa
     np.testing.assert_allclose(space.travel_between(stops, stops), best)
 
 
-# -- the way back
+# -- the return leg
 # --------------------------------------------------------------------------------------------------
 
 
 def test_only_what_allows_the_return_is_suggested() -> None:
     line = tv.Domain.grid(x=np.arange(11.0))
     space = ActionSpace(
-        line, 0.1, tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, returns=True), None
+        line, 0.1, tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, must_return=True), None
     )
     home = np.array([0.0])
     here = np.array([2.0])
     table = space.candidates(Departure(here, home=home, left=9.0))
     needed = 1 + np.abs(np.arange(11.0) - 2) + np.arange(11.0)
     assert (table.affordable == (needed <= 9.0)).all()
-    assert space.way_back(Departure(home=home, speed=2.0), here) == 1.0
+    assert space.return_cost(Departure(home=home, speed=2.0), here) == 1.0
 
 
 @pytest.mark.parametrize("policy", ["auto", "truvar", "straddle", "random", "variance"])
@@ -232,7 +232,7 @@ def test_a_run_with_return_ends_at_home_within_the_budget(policy: str) -> None:
         base=1.0,
         travel=tv.Euclidean({"x": 1.0, "y": 1.0}),
         start={"x": 0.0, "y": 0.0},
-        returns=True,
+        must_return=True,
     )
     options: dict[str, Any] = {
         "kernel": RBF(3.0),
@@ -244,28 +244,28 @@ def test_a_run_with_return_ends_at_home_within_the_budget(policy: str) -> None:
     study = tv.Study(PLANE, tv.LevelSet(0.3), **options)
     result = study.run(lambda point: np.sin(point["x"] / 2) * np.cos(point["y"] / 3), budget=30.0)
     (crew,) = study.vehicle_statuses
-    assert study.spent + crew.way_back <= 30.0 + 1e-9
+    assert study.spent + crew.return_cost <= 30.0 + 1e-9
     assert study.steps > 2
-    ends = ("the way back", "budget (30) spent")
+    ends = ("the return leg", "budget (30) spent")
     assert any(end in str(result.reason) for end in ends) or study.finished or study.exhausted
 
 
 def test_the_limits_of_the_study_bind_ask_where_the_return_is_compulsory() -> None:
-    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, returns=True)
+    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, must_return=True)
     line = tv.Domain.grid(x=np.arange(11.0))
     study = tv.Study(
         line, tv.Maximize(), kernel=RBF(2.0), mean=0.0, noise=0.1, cost=cost, limits={"budget": 9.0}
     )
-    while study.spent + study.vehicle_statuses[0].way_back <= 8.0:
+    while study.spent + study.vehicle_statuses[0].return_cost <= 8.0:
         study.tell(study.ask(), 1.0)
-    with pytest.raises(tv.Finished, match="do not pay for another measurement and the way back"):
+    with pytest.raises(tv.Finished, match="do not pay for another measurement and the return leg"):
         study.ask(3)
-    assert study.spent + study.vehicle_statuses[0].way_back <= 9.0
+    assert study.spent + study.vehicle_statuses[0].return_cost <= 9.0
     assert study.ask(budget=40.0).cost > 0  # the budget of a single request may be another one
 
 
 def test_a_policy_that_is_stopped_by_the_budget_alone_is_not_exhausted() -> None:
-    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, returns=True)
+    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, must_return=True)
     line = tv.Domain.grid(x=np.arange(11.0))
     tasks = tv.Tasks([[1.0, 0.5], [0.5, 1.0]], ["target", "proxy"], cost=[9.0, 1.0])
     options: dict[str, Any] = {
@@ -277,7 +277,7 @@ def test_a_policy_that_is_stopped_by_the_budget_alone_is_not_exhausted() -> None
     }
     study = tv.Study(line, tv.Maximize(), policy="ei", **options)
     with pytest.raises(
-        tv.Finished, match="do not pay for another useful measurement and the way back"
+        tv.Finished, match="do not pay for another useful measurement and the return leg"
     ):
         study.ask(budget=5.0)  # it measures the target only
     assert study.exhausted is None
@@ -290,14 +290,14 @@ def test_in_a_box_the_return_is_kept_too(policy: str) -> None:
         base=0.1,
         travel=tv.Euclidean({"x": 1.0, "y": 1.0}),
         start={"x": 0.0, "y": 0.0},
-        returns=True,
+        must_return=True,
     )
     box = tv.Domain.box(x=(0, 1), y=(0, 1), representers=64)
     study = tv.Study(
         box, tv.Maximize(), kernel=RBF(0.4), mean=0.0, noise=0.01, cost=cost, policy=policy
     )
     study.run(lambda point: point["x"] - point["y"] ** 2, budget=2.0)
-    assert study.spent + study.vehicle_statuses[0].way_back <= 2.0 + 1e-9
+    assert study.spent + study.vehicle_statuses[0].return_cost <= 2.0 + 1e-9
 
 
 # -- refusals
@@ -354,7 +354,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         lambda: costs(PLANE, {"x": 1.0}, None, start={"x": 1.0}),
         "'y' is missing",
     ),
-    "return without travel": (lambda: tv.Cost(base=1, returns=True), "needs a cost of travel"),
+    "return without travel": (lambda: tv.Cost(base=1, must_return=True), "needs a cost of travel"),
     "negative set-up": (lambda: tv.Cost(setup={"x": -1}), "setup rate of 'x' must be >= 0"),
 }
 
@@ -369,8 +369,8 @@ def test_mistakes_are_refused_in_one_line(name: str) -> None:
 
 
 def test_a_return_needs_a_start() -> None:
-    cost = tv.Cost(base=1, travel={"x": 1.0}, returns=True)
-    with pytest.raises(tv.TruvarError, match="returns needs a start"):
+    cost = tv.Cost(base=1, travel={"x": 1.0}, must_return=True)
+    with pytest.raises(tv.TruvarError, match="must_return needs a start"):
         tv.Study(PLANE, tv.Maximize(), cost=cost)
 
 
@@ -425,7 +425,7 @@ def test_tours_follow_the_ways_also_where_the_budget_limits_them(budget: float |
         base=0.2,
         travel=tv.Euclidean({"x": 3.0, "y": 3.0}),
         start={"x": 0.0, "y": 0.0},
-        returns=True,
+        must_return=True,
     )
     differ = 0
     for seed in range(8):

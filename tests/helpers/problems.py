@@ -88,7 +88,7 @@ KINDS: dict[str, Kind] = {
                     "site",
                 ),
                 start="harbour",
-                returns=True,
+                must_return=True,
             ),
             "limits": {"budget": 100.0},
         },

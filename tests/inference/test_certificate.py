@@ -18,7 +18,7 @@ from truvar.acquisition.confidence import Epoch, lemma_beta, rkhs_beta
 from truvar.algorithm.loop import State
 from truvar.domain.goals import Regions
 from truvar.inference.certificate import accuracy
-from truvar.problem.build import build_beta
+from truvar.problem.build import _build_beta
 from truvar.problem.schema import RKHSBetaSpec
 from truvar.report import summary
 from truvar.report.tables import to_json
@@ -222,7 +222,7 @@ def test_rkhs_beta_is_a_theorem_up_to_its_horizon():
     assert late.regime == "heuristic"
     assert late.shortfall > 1
     assert rkhs_beta(2.0, 5.0, 10, 0.1) == pytest.approx(8 + 1500 * log(100) ** 3)
-    assert build_beta(RKHSBetaSpec(rkhs=3.0, delta=0.1, horizon=8)) == policy.beta
+    assert _build_beta(RKHSBetaSpec(rkhs=3.0, delta=0.1, horizon=8)) == policy.beta
 
 
 def test_epsilon_is_about_one_point_and_accuracy_about_all_of_m():

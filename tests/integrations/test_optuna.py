@@ -409,7 +409,7 @@ def test_a_choice_that_fails_always_is_tried_twice_at_most():
 
 
 def test_eight_workers_that_choose_at_once_do_not_repeat_each_other(monkeypatch):
-    monkeypatch.setattr("truvar.integrations.optuna.CHOOSING_SECONDS", 1000.0)
+    monkeypatch.setattr("truvar.integrations.optuna._CHOOSING_SECONDS", 1000.0)
     study = study_of()
     study.optimize(bowl, n_trials=6)
     waiting = [study._storage.create_new_trial(study._study_id) for _ in range(8)]

@@ -22,7 +22,7 @@ def section(n_distance: int = 50, n_depth: int = 50) -> np.ndarray:
 
 
 def test_the_example_file_can_be_generated_again(tmp_path: Path) -> None:
-    lake.write_csv(tmp_path / "lake.csv")
+    lake._write_csv(tmp_path / "lake.csv")
     written = pd.read_csv(tmp_path / "lake.csv")
     # The last digit may be rounded differently by another machine's mathematical library.
     pd.testing.assert_frame_equal(written, pd.read_csv(EXAMPLES / "lake.csv"), rtol=0, atol=1.1e-4)
@@ -81,7 +81,7 @@ def test_the_texture_is_a_unit_matern_field() -> None:
     """Over 400 seeds the covariance of two points is that of the kernel, within four standard
     errors of 0.05."""
     points = np.array([[0.0, 0.0], [200.0, 2.0]])
-    draws = np.array([lake.texture(points[:, 0], points[:, 1], seed) for seed in range(400)])
+    draws = np.array([lake._texture(points[:, 0], points[:, 1], seed) for seed in range(400)])
     kernel = Matern(lake.LENGTHSCALES, nu=2.5)(points)
     np.testing.assert_allclose(draws.T @ draws / 400, kernel, atol=0.2)
 

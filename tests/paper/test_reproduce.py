@@ -14,10 +14,10 @@ import truvar as tv
 from truvar.backtest import Backtest, backtest
 from truvar.cli import main
 from truvar.paper import FIGURES, draws, fig1, fig2c, fig3a, fig3c, fig4, lake, noiseless, svm
-from truvar.paper.curves import curves, first_cost, leaders, trimmed_mean
+from truvar.paper._curves import _first_cost, curves, leaders, trimmed_mean
 from truvar.paper.experiment import ReproductionConfig, reproduce
 from truvar.paper.fields import load_field, simulated_lake, terrain
-from truvar.paper.fig2b import POLICIES as LAKE_POLICIES
+from truvar.paper.fig2b import _POLICIES as LAKE_POLICIES
 
 # Files of a figure in addition to NAME.json, NAME.csv and NAME.png.
 ADDITIONAL_FILES = {
@@ -124,10 +124,12 @@ def test_the_table_of_svms_is_a_grid_of_25_x_14_x_4_and_can_be_computed_again() 
     assert [frame[name].nunique() for name in svm.COLUMNS] == [25, 14, 4]
     assert len(frame) == 1400
     assert (frame[svm.COST] > 0).all()
-    data = svm.digits()
+    data = svm._digits()
     for row in (0, 542, 1399):
         setting = [float(axis) for axis in frame.loc[row, list(svm.COLUMNS)]]
-        assert svm.evaluate(setting, data)[0] == pytest.approx(frame.loc[row, svm.VALUE], abs=0.003)
+        assert svm._evaluate(setting, data)[0] == pytest.approx(
+            frame.loc[row, svm.VALUE], abs=0.003
+        )
 
 
 def test_a_random_function_is_the_same_every_time_and_its_maximum_is_one() -> None:
@@ -145,7 +147,7 @@ def test_a_random_function_is_the_same_every_time_and_its_maximum_is_one() -> No
 
 
 def test_the_function_with_three_noise_levels_has_separate_regions_above_the_threshold() -> None:
-    truth = fig2c.draw()[1].reshape(fig2c.SIDE, fig2c.SIDE)
+    truth = fig2c.draw()[1].reshape(fig2c._SIDE, fig2c._SIDE)
     assert truth.std() == pytest.approx(1.0, abs=0.2)
     assert 0.01 < (truth >= fig2c.THRESHOLD).mean() < 0.1
     assert label(truth >= fig2c.THRESHOLD)[1] >= 3
@@ -153,7 +155,8 @@ def test_the_function_with_three_noise_levels_has_separate_regions_above_the_thr
 
 def test_the_function_with_three_noise_levels_has_the_most_regions_of_the_seeds_0_to_9() -> None:
     above = [
-        fig2c.draw(seed)[1].reshape(fig2c.SIDE, fig2c.SIDE) >= fig2c.THRESHOLD for seed in range(10)
+        fig2c.draw(seed)[1].reshape(fig2c._SIDE, fig2c._SIDE) >= fig2c.THRESHOLD
+        for seed in range(10)
     ]
     regions = [label(mask)[1] for mask in above]
     assert regions.index(max(regions)) == fig2c.SEED
@@ -161,13 +164,13 @@ def test_the_function_with_three_noise_levels_has_the_most_regions_of_the_seeds_
 
 
 def test_the_further_functions_are_the_first_with_enough_points_above_the_threshold() -> None:
-    seeds = draws.seeds()
+    seeds = draws._seeds()
     assert seeds[0] == fig2c.SEED
-    assert len(seeds) == draws.FUNCTIONS + 1
+    assert len(seeds) == draws._FUNCTIONS + 1
     others = seeds[1:]
     skipped = set(range(max(others))) - set(seeds)
-    assert all(draws.share_above(seed) >= 0.01 for seed in others)
-    assert all(draws.share_above(seed) < 0.01 for seed in skipped)
+    assert all(draws._share_above(seed) >= 0.01 for seed in others)
+    assert all(draws._share_above(seed) < 0.01 for seed in skipped)
 
 
 def test_the_shares_of_the_noise_levels_count_the_cost_up_to_a_given_one() -> None:
@@ -211,14 +214,14 @@ def test_the_lake_has_the_hyperparameters_of_the_public_program() -> None:
 def test_the_noise_that_stands_for_none_is_small_against_the_differences_shown(
     tmp_path: Path,
 ) -> None:
-    assert np.sqrt(fig3c.NOISELESS) <= 1e-4 / 10  # mean errors differ by 1e-4
-    assert np.sqrt(noiseless.NOISE) <= 1e-5 / 10  # regrets differ by 1e-5
+    assert np.sqrt(fig3c._NOISELESS) <= 1e-4 / 10  # mean errors differ by 1e-4
+    assert np.sqrt(noiseless._NOISE) <= 1e-5 / 10  # regrets differ by 1e-5
     figure = noiseless.make(tiny(tmp_path))
     lake_costs = figure.table.loc["lake"].index.tolist()
     assert lake_costs[:2] == ["truvar, model noise 0.0001", "gchk, model noise 0.0001"]
     assert lake_costs[3] == "truvar, model noise 1e-08"
     assert set(figure.table.loc["optimum"].index) == set(fig3a.POLICIES)
-    assert set(figure.table.loc["optimum, noise as in the paper"].index) == set(noiseless.COMPARED)
+    assert set(figure.table.loc["optimum, noise as in the paper"].index) == set(noiseless._COMPARED)
 
 
 def test_the_terrain_is_real_and_three_quarters_of_it_lie_below_the_threshold() -> None:
@@ -246,8 +249,8 @@ def test_curves_have_the_statistics_of_the_runs() -> None:
     assert frame["mean"].tolist() == [96.0, 98.0]
     assert frame["median"].tolist() == [96.0, 98.0]
     assert frame["trimmed_mean"].tolist() == [96.0, 98.0]
-    assert first_cost(frame, "a", 97.0) == 3.0
-    assert first_cost(frame, "a", 99.0) == np.inf
+    assert _first_cost(frame, "a", 97.0) == 3.0
+    assert _first_cost(frame, "a", 99.0) == np.inf
 
 
 def test_the_trimmed_mean_leaves_out_the_best_and_the_worst_of_twenty() -> None:
@@ -344,12 +347,12 @@ def test_the_papers_svm_table_is_run_in_addition_where_the_folder_of_the_data_ha
         "fig3c", tiny(tmp_path / "only", scale=0.1, data=tmp_path / "svm_on_grid.csv")
     )
     assert only.facts["table"] == "svm_on_grid"
-    assert only.table.index.tolist() == list(fig3c.POLICIES)
+    assert only.table.index.tolist() == list(fig3c._POLICIES)
 
 
 def test_without_measured_data_the_built_in_table_is_used() -> None:
-    name, domain, errors = fig3c.table(None)
+    name, domain, errors = fig3c._read_errors(None)
     assert (name, len(domain), len(errors)) == ("our SVM grid", 1400, 1400)
-    assert os.path.commonpath([svm.TABLE, Path(tv.__file__).parent]) == str(
+    assert os.path.commonpath([svm._TABLE, Path(tv.__file__).parent]) == str(
         Path(tv.__file__).parent
     )  # ships with it

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from truvar.exceptions import InvalidProblemError
 from truvar.models.kernels import SMOOTHNESS
-from truvar.problem.messages import MAX_VALUE_LENGTH, format_value, request_message
+from truvar.problem.messages import MAX_VALUE_LENGTH, _format_value, request_message
 from truvar.problem.schema import (
     REPRESENTERS,
     SECTIONS,
@@ -141,12 +141,12 @@ def test_files_dicts_and_requests_give_the_same_message(
 
 
 def test_long_and_nested_values_are_shortened_in_messages() -> None:
-    assert len(format_value("x" * 10_000)) <= MAX_VALUE_LENGTH + 3
-    assert len(format_value(list(range(10_000)))) <= MAX_VALUE_LENGTH + 3
+    assert len(_format_value("x" * 10_000)) <= MAX_VALUE_LENGTH + 3
+    assert len(_format_value(list(range(10_000)))) <= MAX_VALUE_LENGTH + 3
     nested: Any = 1
     for _ in range(5000):
         nested = [nested]
-    assert format_value(nested) == "[[[[[...]]]]]"
+    assert _format_value(nested) == "[[[[[...]]]]]"
 
 
 def test_the_command_line_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError
-from truvar.notebook import IMPORT, STATIC, _code, _plane, _view, bundle
+from truvar.notebook import _IMPORT, _STATIC, _bundle, _code, _plane, _view
 
 CELLS = [
     "import numpy as np, truvar as tv\n"
@@ -110,13 +110,13 @@ def test_a_figure_is_a_png_for_any_notebook() -> None:
 
 
 def test_the_live_map_has_all_modules_that_it_needs_and_no_import() -> None:
-    text = bundle()
+    text = _bundle()
     assert "domainPlot" in text
     assert not any(line.startswith(("import ", "export ")) for line in text.splitlines())
-    for path in STATIC.glob("*.js"):  # every import of the page is of the form that is understood
+    for path in _STATIC.glob("*.js"):  # every import of the page is of the form that is understood
         source = path.read_text()
         n_imports = sum(line.startswith("import ") for line in source.splitlines())
-        assert len(IMPORT.findall(source)) == n_imports, path.name
+        assert len(_IMPORT.findall(source)) == n_imports, path.name
 
 
 def test_an_unknown_theme_is_refused() -> None:

@@ -132,8 +132,12 @@ def test_an_unknown_kind_theme_backend_or_option_names_the_known_ones(
         study.plot(kind="slice")
     with pytest.raises(InvalidArgumentError, match="theme"):
         study.plot(theme="night")
-    with pytest.raises(InvalidArgumentError, match="backend"):
-        tv.plot.map(study, backend="gnuplot")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match=r"got backend='plotly'; leave it out"):
+        tv.plot.map(study, backend="plotly")
+    with pytest.warns(
+        DeprecationWarning, match=r"argument backend is deprecated.* in truvar 0.5.0"
+    ):
+        tv.plot.importance(study, backend="matplotlib")
     with pytest.raises(InvalidArgumentError, match="'importance' takes no 'at'"):
         study.plot(kind="importance", at={"x": 0.5})
     with pytest.raises(InvalidArgumentError, match="unknown column 'z'"):

@@ -7,12 +7,20 @@ import ast
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import truvar
 import truvar.acquisition
+from truvar._names import PUBLIC_MODULES
+
+PACKAGES = sorted(
+    path.parent.name
+    for path in Path(truvar.__file__).parent.glob("[a-z]*/__init__.py")
+    if path.parent.name != "service" or find_spec("fastapi")
+)
 
 HEAVY = (
     "numpy",
@@ -56,20 +64,42 @@ def names_for_type_checkers(package: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "package", [truvar, truvar.acquisition], ids=lambda package: package.__name__
+    ("package", "table"),
+    [(truvar, PUBLIC_MODULES), (truvar.acquisition, truvar.acquisition._MODULES)],
+    ids=["truvar", "acquisition"],
 )
-def test_table_type_checking_block_and_all_agree(package):
-    table = package._MODULES
+def test_table_type_checking_block_and_all_agree(package, table):
     assert names_for_type_checkers(package) == table
-    assert set(table) == set(package.__all__) - {"__version__", "policy_classes", "policy_named"}
-    assert set(package.__all__) <= set(dir(package))
+    assert set(table) <= set(package.__all__) <= set(dir(package))
+
+
+def test_truvar_offers_its_version_and_the_names_of_the_table():
+    assert set(truvar.__all__) == {"__version__", *PUBLIC_MODULES}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_package_resolves_the_names_that_it_offers(name):
+    package = import_module(f"truvar.{name}")
+    assert package.__doc__
+    for offered in package.__all__:
+        if name == "integrations":  # modules, most of which need a library
+            assert Path(package.__file__).with_name(f"{offered}.py").exists()
+        else:
+            assert getattr(package, offered) is not None
+            assert not Path(package.__file__).with_name(f"{offered}.py").exists()
+
+
+def test_importing_packages_that_offer_names_loads_no_numerical_library():
+    lazy = ("acquisition", "algorithm", "domain", "inference", "models", "paper", "problem")
+    lazy += ("remote", "service", "storage", "study", "tabular")
+    assert loaded_by("import " + ", ".join(f"truvar.{name}" for name in lazy)) == set()
 
 
 @pytest.mark.parametrize("name", truvar.__all__)
 def test_every_public_name_resolves_to_the_object_of_its_module(name):
     value = getattr(truvar, name)
-    if name in truvar._MODULES:
-        assert value is getattr(import_module(truvar._MODULES[name]), name)
+    if name in PUBLIC_MODULES:
+        assert value is getattr(import_module(PUBLIC_MODULES[name]), name)
 
 
 @pytest.mark.parametrize("name", sorted(truvar._SUBPACKAGES))

@@ -21,7 +21,7 @@ from tests.helpers.server import CURVE, GRID
 from tests.helpers.uploads import HALF, exported_studies, mutated, use_upload
 
 import truvar as tv
-from truvar.tabular.csv_cells import quote_cell, unquote_cell
+from truvar.tabular.csv_cells import _quote_cell, unquote_cell
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_no_cell_of_an_export_is_a_formula(client: Any) -> None:
     assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
     assert "-1.5" in cells  # a number stays one
     for cell in ("=1+1", "'=1+1", "plain", "-x"):
-        assert unquote_cell(quote_cell(cell)) in (cell, cell.removeprefix("'"))
+        assert unquote_cell(_quote_cell(cell)) in (cell, cell.removeprefix("'"))
 
 
 def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> None:

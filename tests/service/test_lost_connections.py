@@ -100,7 +100,7 @@ def test_requests_are_answered_while_the_database_server_is_frozen(
     url: str, application: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_storage, "ANSWER_TIMEOUT", 1)
-    monkeypatch.setattr(rdb, "UNREACHABLE_SECONDS", 0.5)
+    monkeypatch.setattr(rdb, "_UNREACHABLE_SECONDS", 0.5)
     client = application(f"{url}?connect_timeout=2")
     assert client.post("/api/studies", json={"name": "curve", "problem": CURVE}).status_code == 201
     assert client.get("/api/studies/curve/status").status_code == 200

@@ -74,7 +74,7 @@ def test_no_flipped_bit_makes_a_token_for_reading_one_for_writing(bit: int) -> N
     flipped[bit // 8] ^= 1 << bit % 8
     access: Any = flipped.decode("latin-1")
     token = tokens.StoredToken(
-        "anna", tokens.token_digest("t" * 20), access, None, now(), None, None
+        "anna", tokens._token_digest("t" * 20), access, None, now(), None, None
     )
     middleware = SecurityMiddleware(
         _no_application, auth.Tokens(), 1_000, auth.TokenStore(lambda: [token])

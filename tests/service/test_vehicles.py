@@ -15,7 +15,7 @@ BOATS = {
         "base": 1.0,
         "euclidean": {"x": 1.0, "y": 1.0},
         "start": {"x": 0, "y": 0},
-        "returns": True,
+        "must_return": True,
     },
     "vehicles": {"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 50}},
     "run": {"budget": 80},
@@ -53,7 +53,7 @@ def test_vehicles_over_http(served):
     assert view["vehicle_texts"][1].startswith("boat-2: at x ")
     assert "boat-1" in api.http.get("/studies/boats/report").text
     refused = api.post("/studies/boats/ask", {"who": "boat-1", "budget": 8}, 409)
-    assert "do not pay for another measurement and the way back" in refused["finished"]
+    assert "do not pay for another measurement and the return leg" in refused["finished"]
 
 
 def test_repeats_and_failures_over_http_count_once_and_for_their_vehicle(served):
@@ -116,7 +116,7 @@ def test_a_client_is_a_vehicle_and_runs_all_of_them(served):
     create(api, "fleet")
     boat = Server(api.url, who="boat-2").study("fleet")
     assert boat.vehicles == {"boat-1": tv.Vehicle(), "boat-2": tv.Vehicle(speed=2.0, budget=50)}
-    assert boat.returns
+    assert boat.must_return
     suggestion = boat.ask()
     assert suggestion.who == "boat-2"
     boat.tell(suggestion, 0.3)

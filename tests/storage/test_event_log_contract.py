@@ -18,7 +18,7 @@ from truvar.storage.base import Event, Transaction, now
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.rdb import RDBEventLog, RDBStorage
 from truvar.testing import check_event_log
-from truvar.testing.event_log import check_append, check_new_events, check_rollback, check_study
+from truvar.testing._event_log import check_append, check_new_events, check_rollback, check_study
 
 
 def test_the_event_log_in_a_database_meets_the_contract(url: str) -> None:

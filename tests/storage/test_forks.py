@@ -106,7 +106,7 @@ def test_a_stored_study_can_be_used_after_a_fork(url: str) -> None:
 def test_what_a_slow_thread_had_not_stored_is_undone_in_the_child(
     is_stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forks, "MAX_FORK_WAIT", 0.1)
+    monkeypatch.setattr(forks, "_MAX_FORK_WAIT", 0.1)
     study = lake(f"sqlite:///{tmp_path / 'lake.db'}" if is_stored else None)
     is_told = threading.Event()
     is_over = threading.Event()
@@ -132,12 +132,12 @@ def test_what_a_slow_thread_had_not_stored_is_undone_in_the_child(
 def test_a_fork_takes_place_while_another_thread_makes_studies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class GrowingSet(weakref.WeakSet[forks.LockedObject]):
+    class GrowingSet(weakref.WeakSet[forks._LockedObject]):
         """A set that another thread adds to while it is iterated over the first time."""
 
         is_grown = False
 
-        def __iter__(self) -> Iterator[forks.LockedObject]:
+        def __iter__(self) -> Iterator[forks._LockedObject]:
             for shared in super().__iter__():
                 if not self.is_grown:
                     self.is_grown = True

@@ -21,6 +21,7 @@ from sqlalchemy import text
 from tests.helpers.problems import GRID, KINDS, KNOWN, answer, assert_same, truth
 
 import truvar as tv
+from truvar._names import STORED_MODULES
 from truvar.cli import main
 from truvar.engines import ENGINES
 from truvar.exceptions import (
@@ -34,12 +35,11 @@ from truvar.exceptions import (
     StudyNotFoundError,
 )
 from truvar.problem import problem_from_dict
+from truvar.storage import _migrations as migrations
 from truvar.storage import _models as models
-from truvar.storage import migrations
+from truvar.storage._migrations import UPGRADES, read_version
 from truvar.storage.base import MAX_NAME_LENGTH, MAX_STORED_NAME_LENGTH
-from truvar.storage.migrations import UPGRADES, read_version
 from truvar.storage.rdb import RDBStorage
-from truvar.storage.serialization import CLASS_MODULES
 from truvar.study import _handlers as handlers
 
 VERSION_1 = Path(__file__).parents[1] / "data" / "store-v1.sql"
@@ -560,7 +560,7 @@ def test_a_migration_does_not_depend_on_the_present_tables_and_classes(
         changed.setattr(models.EVENTS.c.number, "name", "position")
         changed.setattr(models.STUDIES.c.goal, "name", "purpose")
         changed.setattr("truvar.domain.goals.LevelSet", None)
-        changed.delitem(CLASS_MODULES, "Maximize")
+        changed.delitem(STORED_MODULES, "Maximize")
         with storage._get_engine().begin() as connection:
             UPGRADES[2](connection)
             connection.execute(text("UPDATE truvar_schema SET version = 2"))

@@ -15,11 +15,10 @@ from sklearn.gaussian_process import kernels
 from tests.helpers.problems import KINDS
 
 import truvar as tv
+from truvar._names import RENAMED, STORED_MODULES
 from truvar.acquisition import policy_classes
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.storage.serialization import (
-    CLASS_MODULES,
-    RENAMED_CLASSES,
     deserialize,
     dump_json,
     serialize,
@@ -170,17 +169,17 @@ def test_an_unknown_class_is_named() -> None:
 
 @pytest.mark.parametrize("serialized", OBJECTS_0_1_0, ids=lambda serialized: serialized["kind"])
 def test_an_object_stored_by_release_0_1_0_keeps_its_values(serialized: dict[str, Any]) -> None:
-    """A class that is renamed needs a line in RENAMED_CLASSES; fields must keep their names."""
-    name = RENAMED_CLASSES.get(serialized["kind"], serialized["kind"])
+    """A class that is renamed needs a line in RENAMED; fields must keep their names."""
+    name = RENAMED.get(serialized["kind"], serialized["kind"])
     value = deserialize(serialized)
     assert type(value).__name__ == name
     assert serialize(value).items() >= {**serialized, "kind": name}.items()
 
 
 def test_renamed_classes_do_not_hide_present_ones() -> None:
-    for old, new in RENAMED_CLASSES.items():
-        assert old not in CLASS_MODULES
-        assert new in CLASS_MODULES
+    for old, new in RENAMED.items():
+        assert old not in STORED_MODULES
+        assert new in STORED_MODULES
 
 
 def test_a_policy_stored_without_its_later_options_keeps_what_it_did() -> None:
@@ -191,7 +190,7 @@ def test_a_policy_stored_without_its_later_options_keeps_what_it_did() -> None:
 
 
 def test_an_object_with_an_old_class_name_is_deserialized(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RENAMED_CLASSES, "Highest", "Maximize")
+    monkeypatch.setitem(RENAMED, "Highest", "Maximize")
     assert deserialize({"kind": "Highest", "monotone": False}) == tv.Maximize(monotone=False)
     assert serialize(tv.Maximize(monotone=False)) == {"kind": "Maximize", "monotone": False}
 

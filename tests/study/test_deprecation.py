@@ -14,8 +14,9 @@ from tests.helpers.warning_checks import no_warnings
 
 import truvar as tv
 from truvar._deprecation import deprecated_alias
+from truvar.problem import problem_from_dict
 from truvar.storage.memory import InMemoryEventLog
-from truvar.storage.serialization import deserialize
+from truvar.storage.serialization import deserialize, serialize
 from truvar.study._local_views import LocalViews
 
 SEED = 7
@@ -128,3 +129,38 @@ def test_a_learned_kernel_that_was_stored_with_old_field_names_opens_silently() 
     with no_warnings():
         family = deserialize({**stored, "marginalise": True})
     assert family == tv.Learned("rbf", refit_every=5, min_observations=3, n_initial=6)
+
+
+def test_a_cost_takes_the_former_name_of_must_return() -> None:
+    with pytest.warns(DeprecationWarning, match=r"use Cost\(must_return=\) instead"):
+        cost = tv.Cost(travel={"x": 1.0}, start={"x": 0.0}, returns=True)  # type: ignore[call-arg]
+    assert cost == tv.Cost(travel={"x": 1.0}, start={"x": 0.0}, must_return=True)
+    with pytest.warns(DeprecationWarning, match=r"use Cost.must_return instead"):
+        assert cost.returns
+    with (
+        pytest.warns(DeprecationWarning, match="must_return"),
+        pytest.raises(TypeError, match="both returns and must_return"),
+    ):
+        tv.Cost(travel={"x": 1.0}, returns=True, must_return=True)  # type: ignore[call-arg]
+
+
+def test_a_stored_cost_and_a_problem_may_have_the_former_name_of_must_return() -> None:
+    cost = tv.Cost(base=1.0, travel={"x": 1.0}, start={"x": 0.0}, must_return=True)
+    stored = serialize(cost)
+    stored["returns"] = stored.pop("must_return")
+    assert deserialize(stored) == cost
+    problem = problem_from_dict(
+        {
+            "domain": {"grid": {"x": [0, 1, 5]}},
+            "goal": {"maximize": True},
+            "cost": {"base": 1.0, "travel": {"x": 1.0}, "start": {"x": 0.0}, "returns": True},
+        }
+    )
+    study = problem.study()
+    assert study.must_return
+    with pytest.warns(DeprecationWarning, match=r"use Study.must_return instead"):
+        assert study.returns
+    status = study.vehicle_statuses[0]
+    with pytest.warns(DeprecationWarning, match=r"use VehicleStatus.return_cost instead"):
+        assert status.way_back == status.return_cost == 0.0
+    assert status.to_dict()["way_back"] == status.to_dict()["return_cost"]

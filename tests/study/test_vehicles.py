@@ -153,11 +153,13 @@ def test_actual_costs_count() -> None:
 
 
 def test_the_ways_back_of_all_vehicles_are_kept_within_the_budget() -> None:
-    cost = tv.Cost(base=1.0, travel={"x": 1.0, "y": 1.0}, start={"x": 0.0, "y": 0.0}, returns=True)
+    cost = tv.Cost(
+        base=1.0, travel={"x": 1.0, "y": 1.0}, start={"x": 0.0, "y": 0.0}, must_return=True
+    )
     study = a_study(cost=cost)
     study.run(field, budget=60.0)
     assert study.steps > 5
-    assert study.spent + sum(each.way_back for each in study.vehicle_statuses) <= 60.0 + 1e-9
+    assert study.spent + sum(each.return_cost for each in study.vehicle_statuses) <= 60.0 + 1e-9
 
 
 # -- running
@@ -385,7 +387,7 @@ def test_the_cost_of_a_failed_attempt_counts_for_its_vehicle() -> None:
     study.fail({"x": 1.0, "y": 1.0}, "no signal", cost=3.0, who="a")
     status = study.vehicle_statuses[0]
     assert (status.steps, status.spent) == (0, 15.0)
-    assert status.left == pytest.approx(20.0 - 15.0 - status.way_back)
+    assert status.left == pytest.approx(20.0 - 15.0 - status.return_cost)
     assert [failure.who for failure in study.failures] == ["a", "a"]
     assert study.ask(who="a").cost <= 5.0
     study.fail(study.pending[0], cost=4.9)
@@ -432,7 +434,9 @@ def test_a_vehicle_that_can_pay_for_no_place_of_the_initial_design_is_told_so() 
     ways = pd.DataFrame(
         [[0, 3.5, 9], [3.5, 0, 4], [9, 4, 0]], index=list("ABC"), columns=list("ABC")
     )
-    cost = tv.Cost(base=1.0, travel=tv.TravelMatrix(ways, places="site"), start="A", returns=True)
+    cost = tv.Cost(
+        base=1.0, travel=tv.TravelMatrix(ways, places="site"), start="A", must_return=True
+    )
     domain = tv.Domain.table(frame, columns=["depth"])
     study = tv.Study(
         domain,

@@ -13,9 +13,9 @@ import truvar as tv
 from truvar.exceptions import InvalidArgumentError, InvalidDomainError
 from truvar.tabular.delimited import (
     NumberFormat,
+    _find_delimiter,
+    _find_number_format,
     find_column,
-    find_delimiter,
-    find_number_format,
     read_cells,
 )
 from truvar.tabular.tables import as_table, parse_table, read_table, write_excel
@@ -98,7 +98,7 @@ def test_number_formats_agree_with_a_naive_reading(decimal: str) -> None:
         assert NumberFormat(decimal, thousands=True).parse(grouped) == float(f"{value:.3f}")
         # The format of a file with this number and one that settles the sign is found.
         settled = "0.5" if decimal == "." else "0,5"
-        assert find_number_format([(2, [grouped, settled])], ";").decimal == decimal
+        assert _find_number_format([(2, [grouped, settled])], ";").decimal == decimal
 
 
 @pytest.mark.parametrize("text", ["1.5", "1.234.5", "x", "", "1,2,3"])
@@ -108,7 +108,7 @@ def test_texts_that_are_no_numbers_with_a_decimal_comma_are_refused(text: str) -
 
 
 def test_delimiter_of_a_header_with_quotes() -> None:
-    assert find_delimiter('"a, b";c\n1;2\n') == ";"
+    assert _find_delimiter('"a, b";c\n1;2\n') == ";"
     assert read_cells('"a, b";c\n1;2\n').header == ["a, b", "c"]
 
 

@@ -6,10 +6,9 @@ All names are imported on first use, so that `truvar.acquisition.registry` stays
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from truvar.acquisition.registry import POLICY_MODULES
+from truvar._names import POLICY_MODULES, offer
 from truvar.acquisition.registry import policy_classes as policy_classes
 from truvar.acquisition.registry import policy_named as policy_named
 
@@ -36,14 +35,41 @@ _MODULES = {
     "StartingPolicy": "truvar.acquisition.base",
     "TopK": "truvar.acquisition.truvar",
 }
+"""Names for users and for authors of policies."""
 
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
-    __all__ = [*_MODULES, "policy_classes", "policy_named"]
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_MODULES[name]), name)
-
-    def __dir__() -> list[str]:
-        return __all__
+    __all__, __getattr__, __dir__ = offer(
+        __name__,
+        {
+            "analytic": ("exploration",),
+            "base": ("LEVEL_SET",),
+            "confidence": (
+                "Confidence",
+                "ConstantBeta",
+                "Epoch",
+                "EpochStart",
+                "LogBeta",
+                "RESOLUTION",
+                "RKHSBeta",
+                "Schedule",
+                "TheoremBeta",
+                "bounds",
+                "intersection",
+                "lemma_beta",
+                "rkhs_beta",
+            ),
+            "mixed_search": ("best_in_domain", "climb", "climbing"),
+            "optimizer": ("best_in_box", "polish", "search_together"),
+            "registry": (
+                "DEFAULT_POLICY",
+                "METHODS",
+                "POLICY_NAMES",
+                "has_cost_option",
+                "policy_class",
+            ),
+            "truncation": ("excess", "truncated_reduction"),
+            "utils": ("expected_improvement",),
+        },
+        defined=("policy_classes", "policy_named"),
+        elsewhere=_MODULES,
+    )

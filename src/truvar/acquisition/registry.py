@@ -1,8 +1,8 @@
-"""Table of the policies: public class name -> module, without importing any of them.
+"""Policies by the names that command line and problem files use, without importing any of them.
 
-This module imports neither NumPy nor scikit-learn, so that the public names of the package, the
-command line and the shell completion can list the policies cheaply. To register a policy, add one
-line to `POLICY_MODULES`.
+This module imports neither NumPy nor scikit-learn, so that the command line and the shell
+completion can list the policies cheaply. To register a policy, add one line to `POLICY_MODULES` of
+`truvar/_names.py`.
 """
 
 from __future__ import annotations
@@ -12,33 +12,13 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from truvar._names import POLICY_MODULES
 from truvar.exceptions import InvalidArgumentError, UnknownPolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truvar.acquisition.base import Policy
-
-POLICY_MODULES: dict[str, str] = {
-    "TruVaR": "truvar.acquisition.truvar",
-    "WeightedTruVaR": "truvar.acquisition.weighted",
-    "Plus": "truvar.acquisition.plus",
-    "EI": "truvar.acquisition.analytic",
-    "PI": "truvar.acquisition.analytic",
-    "UCB": "truvar.acquisition.analytic",
-    "UCBPE": "truvar.acquisition.analytic",
-    "Thompson": "truvar.acquisition.sampling",
-    "ES": "truvar.acquisition.entropy",
-    "PES": "truvar.acquisition.entropy",
-    "MRS": "truvar.acquisition.entropy",
-    "MES": "truvar.acquisition.entropy",
-    "BaMSOO": "truvar.acquisition.bamsoo",
-    "GCHK": "truvar.acquisition.analytic",
-    "Straddle": "truvar.acquisition.analytic",
-    "SUR": "truvar.acquisition.entropy",
-    "Variance": "truvar.acquisition.analytic",
-    "Random": "truvar.acquisition.sampling",
-}
 
 DEFAULT_POLICY = "auto"  # of a study that is given none
 

@@ -5,14 +5,15 @@ Each policy suggests measurements, and a table or a function answers them in pla
 | module | content |
 |---|---|
 | `simulation` | one run of one policy |
-| `runner` | all policies and replicates, in parallel, with finished runs kept on disk |
-| `result` | scores at equal cost, costs to reach targets |
+| `_runner` | all policies and replicates, in parallel, with finished runs kept on disk |
+| `_result` | scores at equal cost, costs to reach targets |
 """
 
 from truvar.backtest._result import Backtest
 from truvar.backtest._runner import backtest
 from truvar.backtest.simulation import (
     Function,
+    Judged,
     Simulator,
     Truth,
     is_noisy,
@@ -23,6 +24,7 @@ from truvar.backtest.simulation import (
 __all__ = [
     "Backtest",
     "Function",
+    "Judged",
     "Simulator",
     "Truth",
     "backtest",

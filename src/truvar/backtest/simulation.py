@@ -20,7 +20,7 @@ from truvar.study.suggestion import Suggestion
 from truvar.study.vehicles import ask_next
 from truvar.validation import check_truth
 
-CURVE_COLUMNS = ("policy", "replicate", "step", "spent", "score", "seconds")
+_CURVE_COLUMNS = ("policy", "replicate", "step", "spent", "score", "seconds")
 
 # The point whose regret is the score of an optimum: the one of best posterior mean, or the best one
 # measured.
@@ -137,7 +137,7 @@ def simulate_run(
         until: Score at which the run ends early.
 
     Returns:
-        A row per measurement with the columns `CURVE_COLUMNS`, the coordinates, and `level` if
+        A row per measurement with the columns `_CURVE_COLUMNS`, the coordinates, and `level` if
         there are noise levels. A coordinate whose name is taken gets an underscore appended.
     """
     rows: list[tuple[Any, ...]] = []
@@ -163,10 +163,10 @@ def simulate_run(
         if until is not None and (score >= until if study.goal.level_set else score <= until):
             break
     names = [
-        f"{column}_" if column in (*CURVE_COLUMNS, "level") else column
+        f"{column}_" if column in (*_CURVE_COLUMNS, "level") else column
         for column in study.domain.columns
     ]
-    frame = pd.DataFrame(rows, columns=[*CURVE_COLUMNS, *names])
+    frame = pd.DataFrame(rows, columns=[*_CURVE_COLUMNS, *names])
     return frame.assign(level=levels) if levels else frame
 
 

@@ -230,7 +230,7 @@ def _goal(answer: str) -> str:
 
 
 def _number(answer: str) -> float:
-    from truvar.study.measurements_io import parse_number
+    from truvar.tabular.numbers import parse_number
 
     try:
         return parse_number(answer, "the answer")

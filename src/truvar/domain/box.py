@@ -17,7 +17,7 @@ from truvar.messages import for_interface
 from truvar.validation import check_finite, check_integer, check_names
 
 REPRESENTERS = 2500  # representer points of a box, unless the caller says otherwise
-MAX_GRID_DIMENSIONS = 2  # of a box whose representers are a grid
+_MAX_GRID_DIMENSIONS = 2  # of a box whose representers are a grid
 
 
 def check_box(intervals: Mapping[str, Any], representers: int) -> int:
@@ -61,7 +61,7 @@ def box_fields(
     if any(parameter.n_levels is not None for parameter in parameters):
         return {**fields, **_mixed_representers(parameters, representers, seed)}
     d = len(bounds)
-    if d > MAX_GRID_DIMENSIONS:
+    if d > _MAX_GRID_DIMENSIONS:
         points = bounds[:, 0] + _sobol(d, representers, seed) * (bounds[:, 1] - bounds[:, 0])
         return {**fields, "points": points, "continuous": True}
     side = max(2, round(representers ** (1 / d)))

@@ -40,7 +40,7 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_cost, check_nonnegative_array
 
-ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
+_ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,9 @@ class ActionSpace:
         )
 
     @property
-    def returns(self) -> bool:
+    def must_return(self) -> bool:
         """Whether a vehicle must be able to return to its start within the budget."""
-        return isinstance(self._cost, Cost) and self._cost.returns
+        return isinstance(self._cost, Cost) and self._cost.must_return
 
     def position(self, location: Location | None) -> Array | str | None:
         """Return a position that a caller gives, by coordinates (d,) or the name of a place.
@@ -243,7 +243,7 @@ class ActionSpace:
         return location
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
-        """Return the cost of the way from each origin to each destination, shape (a, b), without set-up."""
+        """Return the cost of travel from each origin to each destination, without set-up: (a, b)."""
         count = 1 if origins.points is None else len(origins.points)
         total = np.zeros((count, 1 if destinations.points is None else len(destinations.points)))
         for part in self._travel:
@@ -251,8 +251,8 @@ class ActionSpace:
                 total += leg / speed
         return total
 
-    def way_back(self, origin: Origin, position: Array | str | None) -> float:
-        """Return the cost of the way from a position to the home of a departure; 0 if there is none."""
+    def return_cost(self, origin: Origin, position: Array | str | None) -> float:
+        """Return the cost of the leg from a position to the home of a departure; 0 without one."""
         departure = as_departure(origin)
         if departure.home is None or position is None:
             return 0.0
@@ -445,7 +445,7 @@ class ActionSpace:
                 Stops(points, index), Stops.at(departure.home), departure.speed
             )[:, 0]
         needed = costs + np.tile(home, len(costs) // len(points))[:, None]
-        return np.where(needed <= departure.left * (1 + ROUNDING), costs, np.inf)
+        return np.where(needed <= departure.left * (1 + _ROUNDING), costs, np.inf)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
         """Return the noise variances at points, shape (m, K)."""

@@ -4,7 +4,7 @@
 |---|---|
 | text such as `"x + y <= 1"` or `"x >= 2 and solver != 'saga'"` | `LinearConstraint`, parsed but never evaluated |
 | a polygon of shapely or GeoPandas, or `PolygonConstraint(...)` | `PolygonConstraint` |
-| a function of points (q, d) that returns (q,) Booleans | `FunctionConstraint`, which cannot be stored |
+| a function of points (q, d) that returns (q,) Booleans | `_FunctionConstraint`, which cannot be stored |
 | the name of a column, or a Boolean mask | a choice of rows, on finite domains only |
 
 A constraint belongs to the domain, since it says what D is: no statement is made about a point that
@@ -33,13 +33,13 @@ TOLERANCE = (
 )
 # the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
 MARGIN = 1e-12
-QUOTED = re.compile(r"`([^`]+)`")
-PLACEHOLDER = "quoted_column_{}_"
-MAX_NESTING = 100  # signs and brackets within each other in a condition
-MAX_TERMS = (
+_QUOTED = re.compile(r"`([^`]+)`")
+_PLACEHOLDER = "quoted_column_{}_"
+_MAX_NESTING = 100  # signs and brackets within each other in a condition
+_MAX_TERMS = (
     1000  # of a condition; Python's parser reads a sum with this many however deep its caller is
 )
-MAX_VERTICES = 20_000  # of a polygon
+_MAX_VERTICES = 20_000  # of a polygon
 
 
 class Constraint(Protocol):
@@ -59,7 +59,7 @@ class Constraint(Protocol):
         ...
 
 
-ConstraintLike: TypeAlias = "str | Constraint | Callable[[Array], Any] | Any"
+_ConstraintLike: TypeAlias = "str | Constraint | Callable[[Array], Any] | Any"
 
 
 # -- inequalities
@@ -195,12 +195,12 @@ def _syntax_tree(text: Any) -> tuple[ast.expr, dict[str, str]]:
     names: dict[str, str] = {}
 
     def replace(match: re.Match[str]) -> str:
-        placeholder = PLACEHOLDER.format(len(names))
+        placeholder = _PLACEHOLDER.format(len(names))
         names[placeholder] = match.group(1)
         return placeholder
 
     try:
-        tree = ast.parse(QUOTED.sub(replace, text).strip(), mode="eval").body
+        tree = ast.parse(_QUOTED.sub(replace, text).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InvalidDomainError(
             f"a constraint must be a linear inequality such as 'x + y <= 1', got {text!r}; write "
@@ -221,17 +221,17 @@ def check_size(constraint: Constraint) -> None:
     """
     if isinstance(constraint, PolygonConstraint):
         count = sum(map(len, constraint.rings))
-        if count > MAX_VERTICES:
+        if count > _MAX_VERTICES:
             raise InvalidDomainError(
-                f"a polygon may have at most {MAX_VERTICES} vertices, got {count}; simplify it, "
+                f"a polygon may have at most {_MAX_VERTICES} vertices, got {count}; simplify it, "
                 "with shapely for "
                 "example by polygon.simplify(tolerance)"
             )
     if isinstance(constraint, LinearConstraint):
         depth, terms = _size(_syntax_tree(constraint.text)[0])
-        if depth > MAX_NESTING or terms > MAX_TERMS:
+        if depth > _MAX_NESTING or terms > _MAX_TERMS:
             raise InvalidDomainError(
-                f"a constraint may have at most {MAX_TERMS} terms and {MAX_NESTING} signs and "
+                f"a constraint may have at most {_MAX_TERMS} terms and {_MAX_NESTING} signs and "
                 "brackets within each "
                 f"other, got {terms} and {depth}; write several shorter ones"
             )
@@ -256,7 +256,7 @@ def _size(tree: ast.expr) -> tuple[int, int]:
 # -- values of a column
 # ------------------------------------------------------------------------------------------------
 
-VALUE_OPERATORS: dict[
+_VALUE_OPERATORS: dict[
     type[ast.cmpop], tuple[str, str]
 ] = {  # as written, and with the sides exchanged
     ast.Eq: ("in", "in"),
@@ -285,7 +285,7 @@ def _value_comparison(
     exchanged = isinstance(right, ast.Name)
     column = right if exchanged else left
     value = _value(left if exchanged else right)
-    if value is None or type(operator) not in VALUE_OPERATORS:
+    if value is None or type(operator) not in _VALUE_OPERATORS:
         return None
     if isinstance(value, bool) and not isinstance(operator, (ast.Eq, ast.NotEq)):
         return None
@@ -298,7 +298,7 @@ def _value_comparison(
             "it like that"
         )
     return ValueComparison(
-        names.get(column.id, column.id), VALUE_OPERATORS[type(operator)][exchanged], (value,)
+        names.get(column.id, column.id), _VALUE_OPERATORS[type(operator)][exchanged], (value,)
     )
 
 
@@ -355,10 +355,10 @@ def values_satisfied(
     )
 
 
-Linear: TypeAlias = tuple[dict[str, float], float]
+_Linear: TypeAlias = tuple[dict[str, float], float]
 
 
-def _comparison(operator: ast.cmpop, left: Linear, right: Linear, text: str) -> Comparison:
+def _comparison(operator: ast.cmpop, left: _Linear, right: _Linear, text: str) -> Comparison:
     """Return left - right compared with 0, or right - left where the sign is > or >=."""
     symbols = {ast.LtE: "<=", ast.Lt: "<", ast.Eq: "==", ast.GtE: "<=", ast.Gt: "<"}
     if type(operator) not in symbols:
@@ -374,7 +374,7 @@ def _comparison(operator: ast.cmpop, left: Linear, right: Linear, text: str) -> 
     return Comparison(coefficients, constant, symbols[type(operator)])
 
 
-def _combine(first: Linear, second: Linear, factor: float) -> Linear:
+def _combine(first: _Linear, second: _Linear, factor: float) -> _Linear:
     """Return first + factor * second."""
     coefficients = dict(first[0])
     for name, value in second[0].items():
@@ -382,7 +382,7 @@ def _combine(first: Linear, second: Linear, factor: float) -> Linear:
     return coefficients, first[1] + factor * second[1]
 
 
-def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
+def _linear(node: ast.expr, text: str, names: dict[str, str]) -> _Linear:
     """Return a linear expression as coefficients and constant.
 
     The tree is not followed by recursion, which would depend on how deep the caller is.
@@ -398,7 +398,7 @@ def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
             pending += [each.left, each.right]
         elif isinstance(each, ast.UnaryOp):
             pending.append(each.operand)
-    results: list[Linear] = []
+    results: list[_Linear] = []
     for each in reversed(order):
         match each:
             case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(
@@ -428,7 +428,7 @@ def _linear(node: ast.expr, text: str, names: dict[str, str]) -> Linear:
     return results.pop()
 
 
-def _scaled(left: Linear, right: Linear, operator: ast.operator, text: str) -> Linear:
+def _scaled(left: _Linear, right: _Linear, operator: ast.operator, text: str) -> _Linear:
     """Return the product or quotient of two expressions of which one is a number."""
     if isinstance(operator, ast.Mult) and not left[0]:
         left, right = right, left
@@ -529,7 +529,7 @@ class PolygonConstraint:
 
 
 @dataclass(frozen=True)
-class FunctionConstraint:
+class _FunctionConstraint:
     """A function of points (q, d) that returns which of them are possible.
 
     Attributes:
@@ -606,7 +606,7 @@ def as_constraint(value: Any) -> Constraint:
     elif hasattr(value, "satisfied"):
         constraint = value
     elif callable(value):
-        constraint = FunctionConstraint(value)
+        constraint = _FunctionConstraint(value)
     else:
         raise InvalidDomainError(
             "a constraint must be a text such as 'x + y <= 1', a function of the points, a "

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from truvar._deprecation import deprecated_attribute, renamed_arguments
 from truvar._typing import Array
 from truvar.domain.travel import Location, Travel, check_travel, travel_parts
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
@@ -24,7 +25,7 @@ from truvar.validation import (
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
 
-NEGATIVE_EIGENVALUE = (
+_NEGATIVE_EIGENVALUE = (
     -1e-10
 )  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
 
@@ -77,27 +78,28 @@ class NoiseLevels:
         )
 
 
+@renamed_arguments("0.5.0", returns="must_return")
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a measurement: base + way from the last position + set-up + sum of magnitude rate x |x|, by column.
+    """Cost of a measurement: base, travel, set-up, and the sum of magnitude rate x |x| by column.
 
     Attributes:
         base: A number, or the name of a column of the domain.
-        travel: Cost of the way from the last position: rates per unit of distance by column, which
+        travel: Cost of the route from the last position: rates per unit of distance by column, which
             are added up; `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such
             parts, whose costs are added. A rate may differ by direction: `{"depth_m":
             {"increasing": 0.5, "decreasing": 0.1}}`. Without `start`, the first measurement pays no
             travel.
         magnitude: Rate per unit of the absolute coordinate, by column.
         setup: Cost that is added where a column changes, by column: "hard to change" factors.
-        start: Position before the first measurement, which then pays its way and set-up too: all
+        start: Position before the first measurement, which then pays travel and set-up too: all
             coordinates by column, not necessarily a point of the domain; or the name of a place of
             the network or matrix.
-        returns: Whether the way back to the start must be possible within the budget. What does not
-            allow it is not suggested.
+        must_return: Whether the return leg to the start must fit into the budget. Measurements that
+            leave too little for it are not suggested.
 
     Raises:
-        InvalidArgumentError: If a rate is negative or not a number, or `returns` lacks travel.
+        InvalidArgumentError: If a rate is negative or not a number, or `must_return` lacks travel.
 
     Example:
         The cost 0.25 |x1 - x1'| + 4 (|x2| + 1) of the paper:
@@ -110,7 +112,9 @@ class Cost:
     magnitude: Mapping[str, float] = field(default_factory=dict)
     setup: Mapping[str, float] = field(default_factory=dict)
     start: Location | None = None
-    returns: bool = False
+    must_return: bool = False
+
+    returns = deprecated_attribute("must_return", removed_in="0.5.0")
 
     def __post_init__(self) -> None:
         check_travel(self.travel)
@@ -129,15 +133,15 @@ class Cost:
                 f"got {self.start!r}; "
                 "give one of them"
             )
-        check_boolean(self.returns, "returns")
-        if self.returns and not self.has_travel:
+        check_boolean(self.must_return, "must_return")
+        if self.must_return and not self.has_travel:
             raise InvalidArgumentError(
-                "returns needs a cost of travel, got none; give travel=..., or leave it out"
+                "must_return needs a cost of travel, got none; give travel=..., or leave it out"
             )
 
     @property
     def has_travel(self) -> bool:
-        """Whether a way costs something."""
+        """Whether travel costs something."""
         return any(
             not isinstance(part, Mapping) or _positive(part) for part in travel_parts(self.travel)
         )
@@ -273,7 +277,7 @@ class Tasks:
                 "give one row per task"
             )
         smallest = np.linalg.eigvalsh(matrix)[0]
-        if not np.allclose(matrix, matrix.T) or smallest < NEGATIVE_EIGENVALUE * np.trace(matrix):
+        if not np.allclose(matrix, matrix.T) or smallest < _NEGATIVE_EIGENVALUE * np.trace(matrix):
             raise InvalidModelError(
                 f"the covariance between tasks must be symmetric and positive semi-definite, got "
                 f"{matrix.tolist()}, whose smallest eigenvalue is {smallest:.3g}; lower the "

@@ -23,16 +23,16 @@ from truvar.exceptions import InvalidDomainError, PointNotInDomainError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EPOCH = datetime(1970, 1, 1)
-SECONDS_PER_DAY = 86_400
-MICROSECONDS_PER_DAY = 86_400_000_000
-MAX_MICROSECOND_DAY = (
+_EPOCH = datetime(1970, 1, 1)
+_SECONDS_PER_DAY = 86_400
+_MICROSECONDS_PER_DAY = 86_400_000_000
+_MAX_MICROSECOND_DAY = (
     2**16
 )  # days from 1970 (1790 to 2149) within which a float resolves microseconds
-MILLISECOND = 1000  # in microseconds: the resolution of dates outside that range
-OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
-FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
-DOTTED_DATE = re.compile(
+_MILLISECOND = 1000  # in microseconds: the resolution of dates outside that range
+_OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
+_FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
+_DOTTED_DATE = re.compile(
     r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?P<time>[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?"
 )
 
@@ -130,11 +130,11 @@ class Date(Parameter):
         """Return the value at a coordinate."""
         day = floor(x)
         microseconds = round(
-            (x - day) * MICROSECONDS_PER_DAY
+            (x - day) * _MICROSECONDS_PER_DAY
         )  # the part of the day has all its digits
-        if abs(x) >= MAX_MICROSECOND_DAY:
-            microseconds = MILLISECOND * round(microseconds / MILLISECOND)
-        moment = EPOCH + timedelta(days=day, microseconds=microseconds)
+        if abs(x) >= _MAX_MICROSECOND_DAY:
+            microseconds = _MILLISECOND * round(microseconds / _MILLISECOND)
+        moment = _EPOCH + timedelta(days=day, microseconds=microseconds)
         if self.by_day:
             return moment.date().isoformat()
         return self._text(moment if self._zone is None else moment.replace(tzinfo=UTC))
@@ -145,9 +145,9 @@ class Date(Parameter):
         if self.n_levels is not None or len(levels) < 2:
             return levels
         unit = (
-            SECONDS_PER_DAY
-            if levels[1] - levels[0] >= 2 / SECONDS_PER_DAY
-            else MICROSECONDS_PER_DAY
+            _SECONDS_PER_DAY
+            if levels[1] - levels[0] >= 2 / _SECONDS_PER_DAY
+            else _MICROSECONDS_PER_DAY
         )
         levels[1:-1] = np.rint(levels[1:-1] * unit) / unit
         return levels
@@ -211,7 +211,7 @@ def is_date(text: str) -> bool:
 
 def _iso(text: str) -> str:
     """Return a date with dots, such as 1.5.2026, whose day comes first everywhere, in the form 2026-05-01."""
-    found = DOTTED_DATE.fullmatch(text.strip())
+    found = _DOTTED_DATE.fullmatch(text.strip())
     if found is None:
         return text
     return f"{found['year']}-{int(found['month']):02}-{int(found['day']):02}{found['time'] or ''}"
@@ -244,8 +244,8 @@ def as_moment(value: Any, name: str) -> datetime:
 def _parse_time(text: str) -> datetime:
     """Parse a time and round it to microseconds."""
     iso = _iso(text)
-    moment = datetime.fromisoformat(FINER_DIGITS.sub(r"\1", iso, count=1))
-    finer = FINER_DIGITS.search(iso)
+    moment = datetime.fromisoformat(_FINER_DIGITS.sub(r"\1", iso, count=1))
+    finer = _FINER_DIGITS.search(iso)
     return rounded_time(moment, finer is not None and finer[2][0] >= "5")
 
 
@@ -253,10 +253,10 @@ def days_since_epoch(moment: datetime) -> float:
     """Return the days since 1970-01-01; those of a time with a time zone in UTC."""
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
-    microseconds = (moment - EPOCH) // timedelta(microseconds=1)
-    if abs(microseconds) >= MAX_MICROSECOND_DAY * MICROSECONDS_PER_DAY:
-        microseconds = MILLISECOND * round(microseconds / MILLISECOND)
-    return microseconds / MICROSECONDS_PER_DAY  # of whole numbers: rounded once
+    microseconds = (moment - _EPOCH) // timedelta(microseconds=1)
+    if abs(microseconds) >= _MAX_MICROSECOND_DAY * _MICROSECONDS_PER_DAY:
+        microseconds = _MILLISECOND * round(microseconds / _MILLISECOND)
+    return microseconds / _MICROSECONDS_PER_DAY  # of whole numbers: rounded once
 
 
 def zone_name(moments: Sequence[datetime]) -> str | None:
@@ -281,7 +281,7 @@ def zone_name(moments: Sequence[datetime]) -> str | None:
 def _offset_text(moment: datetime) -> str:
     """Return the offset of a time from UTC, such as "+02:00"; one that has seconds as "+00:00"."""
     text = moment.isoformat()[-len("+02:00") :]
-    return text if OFFSET.fullmatch(text) else "+00:00"
+    return text if _OFFSET.fullmatch(text) else "+00:00"
 
 
 def _zone(name: str) -> tzinfo:
@@ -290,7 +290,7 @@ def _zone(name: str) -> tzinfo:
     Raises:
         InvalidDomainError: If it is unknown.
     """
-    found = OFFSET.fullmatch(str(name))
+    found = _OFFSET.fullmatch(str(name))
     if found is not None:
         offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
         if offset < timedelta(days=1):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # of a column of categories: half of it is the shortest length-scale, where they are unrelated
-CATEGORY_SPACING = 0.5
+_CATEGORY_SPACING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +346,7 @@ class Domain(Encoding):
         else:
             counts = np.array([len(np.unique(column)) for column in self.points.T])
             spacing = np.asarray(1.0 / np.maximum(counts - 1, 1))
-        spacing[list(self.categorical)] = CATEGORY_SPACING
+        spacing[list(self.categorical)] = _CATEGORY_SPACING
         return spacing
 
     def label(self, index: int | None) -> Any:

@@ -19,7 +19,7 @@ from truvar.messages import format_coordinates
 
 # of an excluded point of a box, in extents: a point itself is nothing there, as its neighbour is as
 # good
-REACH = 0.01
+_REACH = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Place:
     def contains(self, domain: Domain, points: Array) -> Mask:
         """Return which points (q, d) belong to the place."""
         if self.point is not None:
-            reach = REACH * domain.extent if domain.continuous else domain.slack
+            reach = _REACH * domain.extent if domain.continuous else domain.slack
             return np.asarray((np.abs(points - domain.array(self.point)) <= reach).all(axis=1))
         if self.region is not None:
             return domain.satisfies([self.region], points)

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
-CRS = "truvar_crs"
-GEOMETRY = "truvar_geometry"  # key in `attrs` of such a table: name of the geometry and its columns
+_CRS = "truvar_crs"
+_GEOMETRY = (
+    "truvar_geometry"  # key in `attrs` of such a table: name of the geometry and its columns
+)
 # key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
-GRID = "truvar_grid"
-ORIGINS = (CRS, GEOMETRY, GRID)
+_GRID = "truvar_grid"
+ORIGINS = (_CRS, _GEOMETRY, _GRID)
 CLASSES = ("below", "undecided", "above")
 
 
@@ -85,8 +87,8 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
                 "rename or drop it"
             )
         plain[name] = values
-    plain.attrs[CRS] = None if geometry.crs is None else geometry.crs.to_wkt()
-    plain.attrs[GEOMETRY] = {"name": str(geometry.name), "columns": list(columns)}
+    plain.attrs[_CRS] = None if geometry.crs is None else geometry.crs.to_wkt()
+    plain.attrs[_GEOMETRY] = {"name": str(geometry.name), "columns": list(columns)}
     return plain, tuple(columns)
 
 
@@ -103,15 +105,15 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
         MissingDependencyError: If GeoPandas is not installed.
     """
     geopandas = import_optional("geopandas", "a GeoDataFrame", "geo")
-    if source is None or CRS not in source.attrs:
+    if source is None or _CRS not in source.attrs:
         raise InvalidDomainError(
             "to_geopandas needs a domain made from a GeoDataFrame, Domain.table(geodataframe), got "
             "another; use "
             "to_frame() and geopandas.points_from_xy"
         )
-    geometry = source.attrs[GEOMETRY]
+    geometry = source.attrs[_GEOMETRY]
     coordinates = [source[name] for name in geometry["columns"]]
-    points = geopandas.points_from_xy(*coordinates, crs=source.attrs[CRS])
+    points = geopandas.points_from_xy(*coordinates, crs=source.attrs[_CRS])
     return geopandas.GeoDataFrame(
         {**frame, geometry["name"]: points}, geometry=geometry["name"], index=frame.index
     )
@@ -160,7 +162,7 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
         if len(dataset.data_vars)
         else _axes_frame(axes)
     )
-    frame.attrs = {GRID: origin}
+    frame.attrs = {_GRID: origin}
     return axes, frame
 
 
@@ -184,7 +186,7 @@ def to_xarray(
     """
     xarray = import_optional("xarray", "a Dataset", "xarray")
     names = [name for name in frame.columns if name not in columns]
-    origin = frame.attrs.get(GRID)
+    origin = frame.attrs.get(_GRID)
     if isinstance(origin, Mapping) and list(columns) == list(origin["axes"]):
         return _dataset_on_grid(xarray, frame, origin, attrs)
     if axes is None:
@@ -208,17 +210,17 @@ def _grid_origin(dataset: Any, dims: Sequence[Any], attrs: Mapping[Any, Any]) ->
         coords[str(name)] = {
             "dims": [str(dim) for dim in coordinate.dims],
             "type": str(values.dtype),
-            "values": json_value(stored.tolist()),
-            "attrs": json_value(dict(coordinate.attrs)),
+            "values": _json_value(stored.tolist()),
+            "attrs": _json_value(dict(coordinate.attrs)),
         }
     variables = {
-        str(name): json_value(dict(variable.attrs)) for name, variable in dataset.data_vars.items()
+        str(name): _json_value(dict(variable.attrs)) for name, variable in dataset.data_vars.items()
     }
     axes = {str(name): coords[str(name)]["values"] for name in dims}
     return {
         "axes": axes,
         "coords": coords,
-        "attrs": json_value(dict(attrs)),
+        "attrs": _json_value(dict(attrs)),
         "variables": variables,
     }
 
@@ -267,14 +269,14 @@ def _dataset_on_grid(
     return xarray.Dataset(variables, coords=coords, attrs={**origin["attrs"], **attrs})
 
 
-def json_value(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return an attribute as JSON values: arrays become lists, and what JSON has no type for its text."""
     if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [json_value(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return json_value(value.tolist())
+        return _json_value(value.tolist())
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 

@@ -40,8 +40,8 @@ from truvar.validation import check_finite, check_integer, check_positive
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIGNIFICANT_DIGITS = 13  # of a value on a logarithmic scale; its logarithm is hardly more precise
-MAX_LISTED = 8  # values of a parameter that a message or summary lists, at most
+_SIGNIFICANT_DIGITS = 13  # of a value on a logarithmic scale; its logarithm is hardly more precise
+_MAX_LISTED = 8  # values of a parameter that a message or summary lists, at most
 
 
 @dataclass(frozen=True)
@@ -471,8 +471,8 @@ class _Choices(Parameter):
 
     def describe(self) -> str:
         """Return the values in words."""
-        listed = ", ".join(str(choice) for choice in self.choices[:MAX_LISTED])
-        more = len(self.choices) - MAX_LISTED
+        listed = ", ".join(str(choice) for choice in self.choices[:_MAX_LISTED])
+        more = len(self.choices) - _MAX_LISTED
         return listed if more <= 0 else f"{listed} and {more} more"
 
 
@@ -599,8 +599,8 @@ def rounded_time(moment: datetime, up: bool) -> datetime:
 
 
 def _tidy(value: float) -> float:
-    """Return a number with `SIGNIFICANT_DIGITS` digits: 0.30000000000000004 becomes 0.3."""
-    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    """Return a number with `_SIGNIFICANT_DIGITS` digits: 0.30000000000000004 becomes 0.3."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
 def is_number(text: str) -> bool:

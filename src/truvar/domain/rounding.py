@@ -1,6 +1,6 @@
 """Digits with which coordinates are shown: enough to distinguish the points of a domain.
 
-A column whose values all have at most `EXACT_DIGITS` significant digits is shown unchanged. Any
+A column whose values all have at most `_EXACT_DIGITS` significant digits is shown unchanged. Any
 other column is rounded to a hundredth to a thousandth of the distance of its points: 8.541666667 is
 shown as 8.5417 where the next point is 0.04 away, and 456789.1234 as 456789.123 where it is 0.5
 away. Digits before the decimal point are never rounded.
@@ -25,15 +25,15 @@ from truvar.domain.parameters import Integer, Log
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
-EXACT_DIGITS = 6  # significant digits up to which all values of a column are shown as given
-LOG_DIGITS = 5  # significant digits of a value on a logarithmic scale that has more
-LAST_DIGIT_SHARE = 0.01  # of the distance between points: the largest unit of the last digit
-BOX_SIDE = 100  # points along a column of a box, whose points can be anywhere
-MIN_SIDE = 10  # points along a column of scattered points in many dimensions
-MAX_DECIMALS = 15
-RELATIVE_TOLERANCE = 1e-12  # relative: 0.30000000000000004 has one digit
-# of a domain whose rounded points are compared; larger ones are shown with `EXACT_DIGITS`
-MAX_POINTS = 100_000
+_EXACT_DIGITS = 6  # significant digits up to which all values of a column are shown as given
+_LOG_DIGITS = 5  # significant digits of a value on a logarithmic scale that has more
+_LAST_DIGIT_SHARE = 0.01  # of the distance between points: the largest unit of the last digit
+_BOX_SIDE = 100  # points along a column of a box, whose points can be anywhere
+_MIN_SIDE = 10  # points along a column of scattered points in many dimensions
+_MAX_DECIMALS = 15
+_RELATIVE_TOLERANCE = 1e-12  # relative: 0.30000000000000004 has one digit
+# of a domain whose rounded points are compared; larger ones are shown with `_EXACT_DIGITS`
+_MAX_POINTS = 100_000
 
 
 def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
@@ -45,7 +45,7 @@ def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
     Returns:
         A number for each column that is rounded; None for columns that are shown unchanged.
     """
-    if len(domain) > MAX_POINTS:
+    if len(domain) > _MAX_POINTS:
         return (None,) * len(domain.columns)
     decimals = [_column_decimals(domain, k) for k in range(len(domain.columns))]
     numbers = domain.numbers(domain.points)
@@ -53,7 +53,7 @@ def shown_decimals(domain: Domain) -> tuple[int | None, ...]:
         if _are_distinct(numbers, decimals):
             break
         finer = [None if digits is None else digits + 1 for digits in decimals]
-        if max(digits or 0 for digits in finer) > MAX_DECIMALS:
+        if max(digits or 0 for digits in finer) > _MAX_DECIMALS:
             return (None,) * len(decimals)
         decimals = finer
     return tuple(decimals)
@@ -84,10 +84,10 @@ def shown_numbers(domain: Domain) -> Array:
 
 def _shown_value(domain: Domain, k: int, value: float) -> float:
     if _is_log(domain, k):
-        return _rounded(value, LOG_DIGITS)
+        return _rounded(value, _LOG_DIGITS)
     decimals = domain.decimals[k]
     return (
-        _rounded(value, EXACT_DIGITS) if decimals is None else round(value, decimals) + 0.0
+        _rounded(value, _EXACT_DIGITS) if decimals is None else round(value, decimals) + 0.0
     )  # never -0
 
 
@@ -110,20 +110,20 @@ def _column_decimals(domain: Domain, k: int) -> int | None:
     extent = float(domain.bounds[k, 1] - domain.bounds[k, 0])
     if extent <= 0:
         return None
-    side = BOX_SIDE
+    side = _BOX_SIDE
     if not domain.continuous:
         values = np.unique(domain.points[:, k])
         if all(
-            isclose(_rounded(value, EXACT_DIGITS), value, rel_tol=RELATIVE_TOLERANCE)
+            isclose(_rounded(value, _EXACT_DIGITS), value, rel_tol=_RELATIVE_TOLERANCE)
             for value in values.tolist()
         ):
             return None
         per_column = round(len(domain) ** (1.0 / len(domain.columns)))
-        side = max(min(len(values), per_column), MIN_SIDE) if domain.axes is None else len(values)
+        side = max(min(len(values), per_column), _MIN_SIDE) if domain.axes is None else len(values)
     elif parameter.n_levels is not None:
         return None  # steps, which have few digits
-    unit = extent / side * LAST_DIGIT_SHARE
-    return int(np.clip(-np.floor(np.log10(unit) + 1e-9), 0, MAX_DECIMALS))
+    unit = extent / side * _LAST_DIGIT_SHARE
+    return int(np.clip(-np.floor(np.log10(unit) + 1e-9), 0, _MAX_DECIMALS))
 
 
 def _are_distinct(numbers: Array, decimals: list[int | None]) -> bool:

@@ -36,7 +36,7 @@ from truvar.domain.parameters import Integer
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
-MAX_LEVELS = 10_000  # of a column that are all tried; one with more is taken for a continuous one
+_MAX_LEVELS = 10_000  # of a column that are all tried; one with more is taken for a continuous one
 
 
 def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
@@ -109,7 +109,7 @@ def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str
     k = domain.columns.index(name)
     comparisons = [each for each in condition.value_comparisons if each.column == name]
     parameter = domain.parameters[k]
-    if parameter.n_levels is not None and parameter.n_levels <= MAX_LEVELS:
+    if parameter.n_levels is not None and parameter.n_levels <= _MAX_LEVELS:
         coordinates = parameter.levels
     else:
         coordinates = _between(domain, comparisons, k)

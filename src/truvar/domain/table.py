@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from truvar.domain.domain import Domain
 
-LISTED_ROWS = 10  # rows that a message lists, at most
+_LISTED_ROWS = 10  # rows that a message lists, at most
 # quotient of the largest and the smallest number of a column from which a log scale is detected
 LOG_RATIO = 100.0
 
@@ -95,7 +95,7 @@ def read_rows(
         labels = labels.take(rows)
     logarithmic = _log_columns(frame, names, log)
     types = [
-        table_parameter(checked_column(frame, name), name, name in logarithmic) for name in names
+        table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names
     ]
     points = np.empty((len(frame), len(names)))
     for k, name in enumerate(names):
@@ -177,7 +177,7 @@ def check_rows(domain: Domain) -> Domain:
     return domain
 
 
-def checked_column(frame: pd.DataFrame, name: str) -> pd.Series:
+def _checked_column(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return a column of a table.
 
     Raises:
@@ -201,7 +201,7 @@ def number_column(frame: pd.DataFrame, name: str) -> Array:
     Raises:
         InvalidDomainError: If the column is missing or duplicated, or a row of it is not a number.
     """
-    name = str(checked_column(frame, name).name)
+    name = str(_checked_column(frame, name).name)
     try:
         return np.ascontiguousarray(frame[name].to_numpy(dtype=float))
     except (TypeError, ValueError):
@@ -226,14 +226,14 @@ def _log_columns(frame: pd.DataFrame, names: Sequence[str], log: Sequence[str] |
             f'log must be "auto" or a list of columns, got {log!r}; give [{log!r}]'
         )
     if log == "auto":
-        numeric = [name for name in names if checked_column(frame, name).dtype.kind in "iuf"]
+        numeric = [name for name in names if _checked_column(frame, name).dtype.kind in "iuf"]
         return [
             name for name in numeric if is_geometric(frame[name].to_numpy(dtype=float), LOG_RATIO)
         ]
     for name in log:
         if name not in names:
             raise InvalidDomainError(f"log has an {unknown_name('column', name, names)}")
-        if checked_column(frame, name).dtype.kind not in "iuf":
+        if _checked_column(frame, name).dtype.kind not in "iuf":
             raise InvalidDomainError(
                 f"log must name columns of numbers, got {name!r}, which has others; leave it out"
             )
@@ -255,15 +255,15 @@ def _complete_rows(frame: pd.DataFrame, names: Sequence[str], missing: str) -> M
             all such rows.
     """
     drop = _drops(missing, "missing")
-    lacking = np.stack([checked_column(frame, name).isna().to_numpy() for name in names], axis=1)
+    lacking = np.stack([_checked_column(frame, name).isna().to_numpy() for name in names], axis=1)
     empty = lacking.any(axis=1)
     if empty.any() and not drop:
         rows = np.flatnonzero(empty)
         column = names[int(np.argmax(lacking[rows[0]]))]
         expected = "given, got none"
-        if checked_column(frame, column).dtype.kind in "iuf":
+        if _checked_column(frame, column).dtype.kind in "iuf":
             expected = "a finite number, got nan"
-        listed = ", ".join(map(str, rows[:LISTED_ROWS])) + ", ..." * (len(rows) > LISTED_ROWS)
+        listed = ", ".join(map(str, rows[:_LISTED_ROWS])) + ", ..." * (len(rows) > _LISTED_ROWS)
         if lacking.all(axis=0).any():
             raise empty_column(names[int(np.argmax(lacking.all(axis=0)))], frame)
         raise InvalidDomainError(

@@ -31,14 +31,14 @@ from truvar.validation import check_boolean, check_nonnegative
 if TYPE_CHECKING:
     import pandas as pd
 
-EARTH_RADIUS_KM = 6371.0088  # mean radius
-DIRECTIONS = ("increasing", "decreasing")  # keys of a rate that depends on the direction
-EDGE_COLUMNS = ("from", "to", "cost")  # of a network given as a table
+_EARTH_RADIUS_KM = 6371.0088  # mean radius
+_DIRECTIONS = ("increasing", "decreasing")  # keys of a rate that depends on the direction
+_EDGE_COLUMNS = ("from", "to", "cost")  # of a network given as a table
 
-Rate: TypeAlias = "float | Mapping[str, float]"
-Rates: TypeAlias = "Mapping[str, Rate]"
-TravelPart: TypeAlias = "Rates | Euclidean | GreatCircle | Network | TravelMatrix"
-Travel: TypeAlias = "TravelPart | Sequence[TravelPart]"
+_Rate: TypeAlias = "float | Mapping[str, float]"
+Rates: TypeAlias = "Mapping[str, _Rate]"
+_TravelPart: TypeAlias = "Rates | Euclidean | GreatCircle | Network | TravelMatrix"
+Travel: TypeAlias = "_TravelPart | Sequence[_TravelPart]"
 Location: TypeAlias = "Mapping[str, Any] | str"
 
 
@@ -66,7 +66,7 @@ class Euclidean:
     rates: Rates
 
     def __post_init__(self) -> None:
-        check_rates(self.rates, "Euclidean")
+        _check_rates(self.rates, "Euclidean")
         if not self.rates:
             raise InvalidArgumentError(
                 "Euclidean needs a rate for at least one column, got none; give one such as {'x': "
@@ -206,7 +206,7 @@ class TravelMatrix:
         object.__setattr__(self, "costs", tuple(tuple(row) for row in matrix.tolist()))
 
 
-def check_rates(rates: Any, what: str) -> None:
+def _check_rates(rates: Any, what: str) -> None:
     """Check rates by column, each a number or one for each direction.
 
     Raises:
@@ -221,13 +221,13 @@ def check_rates(rates: Any, what: str) -> None:
         if not isinstance(rate, Mapping):
             check_nonnegative(rate, f"the {what} rate of {name!r}")
             continue
-        if set(rate) != set(DIRECTIONS):
+        if set(rate) != set(_DIRECTIONS):
             raise InvalidArgumentError(
                 f"the {what} rate of {name!r} must be a number or have the keys increasing and "
                 "decreasing, got "
                 f"{dict(rate)!r}; give both"
             )
-        for direction in DIRECTIONS:
+        for direction in _DIRECTIONS:
             check_nonnegative(rate[direction], f"the {what} rate of {direction} {name!r}")
 
 
@@ -247,7 +247,7 @@ def check_travel(travel: Any) -> None:
                 "TravelMatrix, or a list "
                 f"of them, got {part!r}; give one such as {{'x': 0.25}}"
             )
-        check_rates(part, "travel")
+        _check_rates(part, "travel")
 
 
 def travel_parts(travel: Any) -> list[Any]:
@@ -409,7 +409,7 @@ class _Circle(_WithCoordinates):
             + np.cos(before) * np.cos(after) * np.sin(turn / 2) ** 2
         )
         angle = 2 * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
-        yield self._rate * EARTH_RADIUS_KM * angle
+        yield self._rate * _EARTH_RADIUS_KM * angle
 
 
 class _BetweenPlaces:
@@ -498,7 +498,7 @@ def _differences(domain: Domain, origins: Stops, destinations: Stops, k: int) ->
     )
 
 
-def _leg(rate: Rate, difference: Array) -> Array:
+def _leg(rate: _Rate, difference: Array) -> Array:
     if isinstance(rate, Mapping):
         return np.where(difference > 0, rate["increasing"], rate["decreasing"]) * np.abs(difference)
     return np.asarray(rate * np.abs(difference))
@@ -534,10 +534,10 @@ def _edge_rows(edges: Any) -> list[Any]:
                 f"{edges!r}; give one of them"
             ) from None
     table = as_table(edges)
-    for name in EDGE_COLUMNS:
+    for name in _EDGE_COLUMNS:
         if name not in table.columns:
             raise InvalidArgumentError(
-                f"a table of edges needs the columns {', '.join(EDGE_COLUMNS)}, got "
+                f"a table of edges needs the columns {', '.join(_EDGE_COLUMNS)}, got "
                 f"{', '.join(map(str, table.columns))}; add or rename {name!r}"
             )
     costs = number_column(table, "cost")

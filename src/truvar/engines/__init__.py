@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeAlias
 
+from truvar._names import offer
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import Posterior
 
 DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
-# the same on a regular grid, where products with the prior covariance are cheap: 8,192 points
+# The same on a regular grid, where products with the prior covariance are cheap: 8,192 points.
 GRID_BYTES = 1 << 29
 
 
@@ -134,4 +135,12 @@ def _max_matrix_bytes(posterior: Posterior, domain: Domain) -> int:
     return GRID_BYTES if has_grid_product(posterior, domain) else DENSE_BYTES
 
 
-__all__ = ["ENGINES", "Engine", "EngineLike", "check_engine", "engine_for"]
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "lazy": ("Lazy",),
+        "search": ("BUDGET",),
+        "ties": ("TIE_TOLERANCE", "near_best"),
+    },
+    defined=("ENGINES", "Engine", "EngineLike", "check_engine", "engine_for"),
+)

@@ -1,1 +1,33 @@
 """Statements about the result of a study."""
+
+from __future__ import annotations
+
+from truvar._names import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "bands": ("true_f1",),
+        "certificate": ("Certificate", "certify", "with_joint_statements"),
+        "certificate_text": ("format_share",),
+        "inputs": ("CertificateInputs",),
+        "joint": ("StatementSource",),
+        "limits": (
+            "StatementLimits",
+            "StopCheck",
+            "check_improvement_goal",
+            "check_stop",
+            "improvement_per_cost",
+        ),
+        "regime": ("REGIME_SUMMARIES",),
+        "sensitivity": ("SobolIndices", "sobol_indices"),
+        "statements": (
+            "BandStatements",
+            "CONFIDENCE",
+            "Classification",
+            "Estimate",
+            "JointStatements",
+        ),
+        "stopping": ("finished",),
+    },
+)

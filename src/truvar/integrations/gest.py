@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 else:
     Generator = import_optional("gest_api.generator", "TruVaRGenerator", "gest").Generator
 
-ID = "_id"  # key of the id of a suggestion, by the standard
-SAME_POINT = (
+_ID = "_id"  # key of the id of a suggestion, by the standard
+_SAME_POINT = (
     1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
 )
 
@@ -151,7 +151,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         """Return the evaluations that the study holds. It does not keep constraints and observables."""
         constants = self._constants()
         return [
-            {**record.point, **constants, self._objective: record.value, ID: record.id}
+            {**record.point, **constants, self._objective: record.value, _ID: record.id}
             for record in self.study.measurement_records()
         ]
 
@@ -185,7 +185,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
                 f"no {count} points can be suggested: {finished}; stop here"
             ) from finished
         constants = self._constants()
-        return [{**suggestion.point, **constants, ID: suggestion.id} for suggestion in suggestions]
+        return [{**suggestion.point, **constants, _ID: suggestion.id} for suggestion in suggestions]
 
     # -- evaluations
     # ----------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def _resolve(self, result: Mapping[str, Any]) -> int | dict[str, Any]:
         """Return the id of the suggestion that was evaluated, or the point if it is another one."""
         point = {name: result[name] for name in self.study.domain.columns if name in result}
-        id_ = result.get(ID)
+        id_ = result.get(_ID)
         if id_ is None or id_ != id_:  # drivers that keep tables have NaN where there is no id
             same = [each.id for each in self.study.pending if self._is_same(point, each.point)]
             return same[0] if same else self._inside(point)
@@ -251,7 +251,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def _is_same(self, point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         domain = self.study.domain
         difference = np.abs(domain.array(point) - domain.array(other))
-        return bool((difference <= SAME_POINT * domain.extent).all())
+        return bool((difference <= _SAME_POINT * domain.extent).all())
 
     def _why_failed(self, result: Mapping[str, Any]) -> str | None:
         for name, constraint in self.vocs.constraints.items():

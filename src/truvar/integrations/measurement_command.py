@@ -20,7 +20,7 @@ from typing import Any
 
 from truvar.exceptions import InvalidArgumentError
 
-MAX_OUTPUT = 200  # characters of a program's output that a message repeats
+_MAX_OUTPUT = 200  # characters of a program's output that a message repeats
 
 
 class CommandFailedError(Exception):
@@ -167,8 +167,8 @@ class MeasurementCommand:
         return self.command if self.shell else self._parts[0]
 
 
-QUOTES = "'\"`"
-CLOSED_BY = {")": ("(", "(("), "}": ("{",)}  # what a closing bracket of a shell command closes
+_QUOTES = "'\"`"
+_CLOSED_BY = {")": ("(", "(("), "}": ("{",)}  # what a closing bracket of a shell command closes
 
 
 class _ShellReader:
@@ -223,12 +223,12 @@ class _ShellReader:
         elif inside in ("'", "`"):
             if character == inside:
                 self.around.pop()
-        elif character in QUOTES:
+        elif character in _QUOTES:
             self._read_quote(character, inside)
         elif character in "({":
             self._open_bracket(character, inside)
-        elif character in CLOSED_BY:
-            if inside in CLOSED_BY[character]:
+        elif character in _CLOSED_BY:
+            if inside in _CLOSED_BY[character]:
                 self.around.pop()
         elif inside not in ('"', "((", "{"):
             self._read_mark(character, following)
@@ -367,4 +367,4 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _last_line(text: str) -> str:
-    return text.strip().splitlines()[-1][:MAX_OUTPUT]
+    return text.strip().splitlines()[-1][:_MAX_OUTPUT]

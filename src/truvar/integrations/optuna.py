@@ -31,20 +31,20 @@ from truvar.study.study import Study
 from truvar.validation import check_integer, check_nonnegative
 
 optuna = import_optional("optuna", "TruVaRSampler", "optuna")
-TrialState = optuna.trial.TrialState
+_TrialState = optuna.trial.TrialState
 
 # Smallest noise variance, as a share of the variance of the values: values reported as exact may
 # contradict each other.
-MIN_NOISE = 1e-8
-MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
-MIN_SUCCESS_PROBABILITY = (
+_MIN_NOISE = 1e-8
+_MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
+_MIN_SUCCESS_PROBABILITY = (
     0.7  # trials that are less likely to succeed are not made, as long as others can be
 )
-CHOSEN_KEY = (
+_CHOSEN_KEY = (
     "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
 )
-MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
-CHOOSING_SECONDS = (
+_MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
+_CHOOSING_SECONDS = (
     10.0  # a trial that has no parameters after so long is not being chosen for any more
 )
 
@@ -125,7 +125,7 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
         """Return the parameters of all trials that can take more than one value, with their latest distributions."""
-        states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+        states = (_TrialState.COMPLETE, _TrialState.PRUNED, _TrialState.FAIL)
         found: dict[str, Any] = {}
         for each in study._get_trials(deepcopy=False, states=states, use_cache=True):
             found |= each.distributions
@@ -166,10 +166,10 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         with self._lock:
             model = self._updated_model(study, trials, search_space)
             running = [
-                t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number
+                t for t in trials if t.state == _TrialState.RUNNING and t.number != trial.number
             ]
             model.set_running(
-                [params for each in running if (params := chosen_params(each, search_space))]
+                [params for each in running if (params := _chosen_params(each, search_space))]
             )
             undecided = [t for t in running if t.number < trial.number and _is_being_chosen(t)]
             for other in undecided:  # its worker chooses the same now, so that this one must not
@@ -218,7 +218,9 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
     ) -> _TrialModel:
         """Return the model with all finished trials: the present one if they only add to what it has seen."""
         space = SearchSpace(search_space)
-        finished = [t.params for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+        finished = [
+            t.params for t in trials if t.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
+        ]
         if any(search_space.keys() - params.keys() for params in finished):
             space.learn_conditions(finished)
         goal = self._resolved_goal(study)
@@ -263,7 +265,7 @@ class _TrialModel:
         self._allowed_again: set[int] = set()
         prior = Prior(Learned(), None, None)
         self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
-        self.learner.min_success = MIN_SUCCESS_PROBABILITY
+        self.learner.min_success = _MIN_SUCCESS_PROBABILITY
         self.take(trials)
 
     def continues(self, study: Any, space: SearchSpace, goal: Goal) -> bool:
@@ -277,7 +279,7 @@ class _TrialModel:
 
     def take(self, trials: Sequence[Any]) -> None:
         """Take the trials that finished since."""
-        completed = [t for t in trials if t.state == TrialState.COMPLETE and np.isfinite(t.value)]
+        completed = [t for t in trials if t.state == _TrialState.COMPLETE and np.isfinite(t.value)]
         new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
         if not completed:  # what pruned trials are no better than is not known yet
             new = [t for t in new if not _is_pruned_with_value(t)]
@@ -299,7 +301,7 @@ class _TrialModel:
                 costs.append((action.point, cost))
         self._seen |= {t.number for t in new}
         self._costs += costs
-        if len(observed) > MAX_SINGLE:
+        if len(observed) > _MAX_SINGLE:
             self.learner.observe_all(observed)
         else:
             for action, value in observed:
@@ -376,7 +378,7 @@ class _TrialModel:
 
     def _is_complete(self, trial: Any) -> bool:
         """Return whether it is known what a trial tried: one that failed may have had no time to say it."""
-        return trial.state != TrialState.FAIL or (
+        return trial.state != _TrialState.FAIL or (
             bool(trial.params) and self.space.has_all_active(trial.params)
         )
 
@@ -386,7 +388,7 @@ class _TrialModel:
         if noise is None:
             return action
         values = np.array([y for _, y in self.learner.observations])
-        least = MIN_NOISE * float(values.var()) if len(values) else 0.0
+        least = _MIN_NOISE * float(values.var()) if len(values) else 0.0
         return Action(
             action.id, action.point, action.site, None, 0, max(noise, least), 1.0, noise_given=True
         )
@@ -403,7 +405,7 @@ class _TrialModel:
 
 def _is_pruned_with_value(trial: Any) -> bool:
     """Return whether a trial was pruned after it had reported a value."""
-    return trial.state == TrialState.PRUNED and bool(trial.intermediate_values)
+    return trial.state == _TrialState.PRUNED and bool(trial.intermediate_values)
 
 
 def _is_infeasible(trial: Any) -> bool:
@@ -433,7 +435,7 @@ def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
             median = float(np.median(before))
             value = min(value, median) if sign > 0 else max(value, median)
     if (
-        trial.state == TrialState.FAIL
+        trial.state == _TrialState.FAIL
         or value is None
         or not np.isfinite(value)
         or abs(value) > LARGEST_LEARNED
@@ -442,7 +444,7 @@ def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
     return float(value)
 
 
-def chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a running trial, also those that it was not asked for yet.
 
     Args:
@@ -450,7 +452,7 @@ def chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any
         distributions: Distributions of the parameters.
     """
     parts: list[str] = []
-    while (part := trial.system_attrs.get(f"{CHOSEN_KEY}:{len(parts)}")) is not None:
+    while (part := trial.system_attrs.get(f"{_CHOSEN_KEY}:{len(parts)}")) is not None:
         parts.append(part)
     try:
         internal: dict[str, float] = json.loads("".join(parts)) if parts else {}
@@ -472,16 +474,16 @@ def _publish(
     text = json.dumps(
         {name: float(distributions[name].to_internal_repr(value)) for name, value in params.items()}
     )
-    for part, start in enumerate(range(0, len(text), MAX_ATTRIBUTE)):
-        value = text[start : start + MAX_ATTRIBUTE]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{CHOSEN_KEY}:{part}", value)
+    for part, start in enumerate(range(0, len(text), _MAX_ATTRIBUTE)):
+        value = text[start : start + _MAX_ATTRIBUTE]
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_CHOSEN_KEY}:{part}", value)
 
 
 def _is_being_chosen(trial: Any) -> bool:
     """Return whether another worker is choosing the parameters of a running trial."""
-    if trial.params or f"{CHOSEN_KEY}:0" in trial.system_attrs or trial.datetime_start is None:
+    if trial.params or f"{_CHOSEN_KEY}:0" in trial.system_attrs or trial.datetime_start is None:
         return False
-    return bool(datetime.now() - trial.datetime_start < timedelta(seconds=CHOOSING_SECONDS))
+    return bool(datetime.now() - trial.datetime_start < timedelta(seconds=_CHOOSING_SECONDS))
 
 
 def _attribute(trial: Any, name: str, option: str) -> float | None:

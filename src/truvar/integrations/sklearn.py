@@ -35,16 +35,16 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.integrations._configurations import Configuration, ConfigurationSpace
 from truvar.integrations._cross_validation import LISTED, FoldSearch, Pair
 
-MIN_CONFIGURATIONS = (
+_MIN_CONFIGURATIONS = (
     10  # a budget given as a share allows at least this many configurations on all folds
 )
 # Callbacks came with scikit-learn 1.9.
-HAS_CALLBACKS = (
+_HAS_CALLBACKS = (
     hasattr(BaseSearchCV, "_init_callback_context")
     and "caller" in signature(_fit_and_score).parameters
 )
 # as in scikit-learn
-NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
+_NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
 
 
 class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carries no types
@@ -174,7 +174,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         self.n_splits_ = len(splits)
         space = ConfigurationSpace(self.param_grid)
         if space.size == 0:
-            raise ValueError(NO_FITS)
+            raise ValueError(_NO_FITS)
         base = clone(self.estimator)
         settings = {
             "scorer": scorers,
@@ -241,7 +241,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         expected = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
         if not splits:
-            raise ValueError(NO_FITS)
+            raise ValueError(_NO_FITS)
         if len(splits) != expected:
             raise ValueError(
                 "cv.split and cv.get_n_splits returned inconsistent results. "
@@ -260,7 +260,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
                     f"{folds} or more, or a share of the grid's {n_all:g} such as 0.25"
                 )
             return int(min(self.budget, n_all))
-        least = MIN_CONFIGURATIONS * folds
+        least = _MIN_CONFIGURATIONS * folds
         return least if np.isinf(n_all) else int(min(max(round(self.budget * n_all), least), n_all))
 
     def _score_of(self, outcome: dict[str, Any]) -> float:
@@ -321,7 +321,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
         self.n_folds_ = search.tried[rows].sum(axis=1)
-        self.summary_ = summarize(search, best)
+        self.summary_ = _summarize(search, best)
         if self.verbose > 0:
             print(self.summary_)
 
@@ -419,7 +419,7 @@ class _Callbacks:
         self._root: Any = None
         self._within: Any = None
         self._n_fits = 0
-        if HAS_CALLBACKS:
+        if _HAS_CALLBACKS:
             root = search._init_callback_context(max_subtasks=1 + (search.refit is not False))
             self._root = root.call_on_fit_task_begin(**self._data)
 
@@ -547,7 +547,7 @@ def _format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def summarize(search: FoldSearch, best: int | None) -> Summary:
+def _summarize(search: FoldSearch, best: int | None) -> Summary:
     """Return the summary of a search.
 
     Args:

@@ -1,1 +1,48 @@
 """Gaussian-process models: kernels, hyperparameters, posterior, and the surrogate of a study."""
+
+from __future__ import annotations
+
+from truvar._names import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "cholesky": (
+            "BLOCK",
+            "Columns",
+            "Factor",
+            "History",
+            "Job",
+            "blocked_product",
+            "local_factor",
+            "quadratic_forms",
+        ),
+        "diagnostics": ("MIN_MEASUREMENTS", "ModelCheck", "NORMAL_95", "check_model"),
+        "ensemble": ("Ensemble", "EnsembleModel", "MEMORY"),
+        "feasibility": ("FeasibilityModel",),
+        "fit": ("Model", "training_data", "unfitted"),
+        "frozen": ("FrozenPosterior", "Inflation", "spread_points"),
+        "hyperparameters": ("AnyModel",),
+        "hyperposterior": ("HyperPrior", "MarginalLikelihood", "find_mode"),
+        "kernels": (
+            "Coregionalized",
+            "NamedKernel",
+            "SMOOTHNESS",
+            "Stationary",
+            "check_named_kernel",
+            "covariance_function",
+            "indicator_columns",
+            "named_kernel",
+            "prior_scale",
+            "stationary_form",
+            "to_sklearn",
+        ),
+        "likelihoods.gaussian": ("LARGEST",),
+        "mean": ("MeanLike",),
+        "observations": ("Observations",),
+        "posterior": ("EXACT", "Posterior"),
+        "priors": ("Learned", "PLUG_IN_EVERY", "Prior"),
+        "surrogate": ("Surrogate",),
+        "transforms": ("OutputTransform", "SMALLEST_UNIT"),
+    },
+)

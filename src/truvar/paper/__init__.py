@@ -3,12 +3,25 @@
 | module | content |
 |---|---|
 | `experiment` | settings of a reproduction, running an experiment, writing its results |
-| `curves` | mean and median curves of the runs, tables made from them |
-| `fields`, `field_plots` | the functions of the level-set figures, and maps of them |
+| `_curves` | mean and median curves of the runs, tables made from them |
+| `fields`, `_field_plots` | the functions of the level-set figures, and maps of them |
 | `lake`, `svm` | the simulated lake and the table of SVM errors |
 | `fig1` to `fig5` | one module per figure, with a function `make` |
 | `draws`, `noiseless`, `terrain` | figures that are not in the paper: more functions, less noise, real terrain |
 """
+
+from __future__ import annotations
+
+from truvar._names import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "experiment": ("ReproductionConfig", "reproduce"),
+        "fields": ("simulated_lake",),
+    },
+    defined=("FIGURES", "FIGURES_WITH_DATA"),
+)
 
 FIGURES = (
     "fig1",
@@ -24,8 +37,5 @@ FIGURES = (
     "noiseless",
     "terrain",
 )
-FIGURES_WITH_DATA = (
-    "fig2a",
-    "fig2b",
-    "fig3c",
-)  # figures that can be made from a table of the user's
+# Figures that can be made from a table of the user's.
+FIGURES_WITH_DATA = ("fig2a", "fig2b", "fig3c")

@@ -34,11 +34,11 @@ SIDE = 50  # points per axis
 # standard deviation of one per cent of the signal's. `truvar.paper.noiseless` has less.
 NOISELESS = 1e-4
 TERRAIN_STEP = 2  # the terrain has every second row and column of the elevation model
-KM_PER_DEGREE = 111.2  # of latitude
-MAX_FIT = 400  # measurements that hyperparameters are learned from, at most
+_KM_PER_DEGREE = 111.2  # of latitude
+_MAX_FIT = 400  # measurements that hyperparameters are learned from, at most
 # Column of the measured quantity -> column of the distance: of a glider, and of a boat on a
 # reservoir.
-TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}
+_TRANSECTS = {"chl_mg_m3": "distance_km", "total_chl_ugL": "distance_m"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def load_field(path: Path | None) -> Field:
     """Return the field of a file, or the simulated lake.
 
     Args:
-        path: Path of a CSV file with a transect. Its columns tell which of `TRANSECTS` it is. None:
+        path: Path of a CSV file with a transect. Its columns tell which of `_TRANSECTS` it is. None:
             the lake.
 
     Raises:
@@ -112,13 +112,13 @@ def load_field(path: Path | None) -> Field:
     if path is None:
         return simulated_lake()
     frame = read_table(path)
-    for value, along in TRANSECTS.items():
+    for value, along in _TRANSECTS.items():
         if value in frame.columns:
-            return transect_field(
-                path.stem, *split_transect(path, frame), (along, "depth_m"), value
+            return _transect_field(
+                path.stem, *_split_transect(path, frame), (along, "depth_m"), value
             )
     raise InvalidDomainError(
-        f"--data must be a transect with a column {' or '.join(TRANSECTS)}, got {path} with the "
+        f"--data must be a transect with a column {' or '.join(_TRANSECTS)}, got {path} with the "
         "columns "
         f"{', '.join(map(str, frame.columns))}; rename the column of the measured quantity to one "
         "of them"
@@ -158,7 +158,7 @@ def terrain() -> Field:
     degrees = TERRAIN_STEP * float(heights["dx"]) * np.arange(SIDE)
     latitude = np.radians((float(heights["ymin"]) + float(heights["ymax"])) / 2)
     domain = Domain.grid(
-        east_km=KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=KM_PER_DEGREE * degrees
+        east_km=_KM_PER_DEGREE * np.cos(latitude) * degrees, south_km=_KM_PER_DEGREE * degrees
     )
     lengthscales, variance, mean, _ = _fit_matern(domain.points[5::10], truth[5::10], domain.extent)
     return Field(
@@ -173,7 +173,7 @@ def terrain() -> Field:
     )
 
 
-def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the data for the truth, and the data for the hyperparameters.
 
     The second data set is the file NAME_second.csv if there is one, and otherwise the later half of
@@ -200,7 +200,7 @@ def split_transect(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
     return frame[early], frame[~early]
 
 
-def transect_field(
+def _transect_field(
     name: str, first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, str], value: str
 ) -> Field:
     """Return a measured transect as a field; the highest tenth of it is above the threshold.
@@ -216,7 +216,7 @@ def transect_field(
     fit_points, fit_values = _points_and_values(second, columns, value)
     low = points.min(axis=0)
     high = points.max(axis=0)
-    every = max(1, len(fit_points) // MAX_FIT)
+    every = max(1, len(fit_points) // _MAX_FIT)
     lengthscales, variance, mean, noise = _fit_matern(
         fit_points[::every], fit_values[::every], high - low
     )

@@ -29,15 +29,15 @@ from truvar.report.style import new_figure
 from truvar.study.result import Result
 from truvar.study.study import Study
 
-TITLE = "How TruVaR proceeds"
-PANELS = 4  # number of pictures
-EARLIEST = 6  # number of measurements before the first picture, at least
-LENGTHSCALE = 0.07
-NOISE = 1e-4  # variance
-SEED = 265  # of the function; see above how it was found
+_TITLE = "How TruVaR proceeds"
+_PANELS = 4  # number of pictures
+_EARLIEST = 6  # number of measurements before the first picture, at least
+_LENGTHSCALE = 0.07
+_NOISE = 1e-4  # variance
+_SEED = 265  # of the function; see above how it was found
 # factor on eta per epoch; larger than the 0.1 of the experiments, so that both targets can be seen
 # in a plot
-R = 0.4
+_R = 0.4
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def make(config: ReproductionConfig) -> FigureResult:
     ]
     table = pd.DataFrame(rows, columns=names).set_index("t")
     figure = new_figure(12.5, 3.8)
-    for axes, snapshot in zip(figure.subplots(1, PANELS, sharey=True), snapshots, strict=True):
-        draw(axes, x, f, snapshot)
+    for axes, snapshot in zip(figure.subplots(1, _PANELS, sharey=True), snapshots, strict=True):
+        _draw(axes, x, f, snapshot)
     figure.axes[0].set_ylabel("f(x)")
     figure.legend(
         *figure.axes[0].get_legend_handles_labels(),
@@ -100,7 +100,11 @@ def make(config: ReproductionConfig) -> FigureResult:
         ncols=6,
     )
     return FigureResult(
-        TITLE, table, {"seed": SEED, "length_scale": LENGTHSCALE, "noise": NOISE}, {}, {"": figure}
+        _TITLE,
+        table,
+        {"seed": _SEED, "length_scale": _LENGTHSCALE, "noise": _NOISE},
+        {},
+        {"": figure},
     )
 
 
@@ -116,8 +120,8 @@ def function() -> tuple[Array, Array]:
     """Return points of the unit interval, and a smooth function on them."""
     x = np.linspace(0.0, 1.0, 300)
     knots = np.linspace(0.0, 1.0, 25)
-    draws = np.random.RandomState(SEED).standard_normal(len(knots))  # NumPy guarantees this stream
-    kernel = RBF(LENGTHSCALE)
+    draws = np.random.RandomState(_SEED).standard_normal(len(knots))  # NumPy guarantees this stream
+    kernel = RBF(_LENGTHSCALE)
     return x, np.asarray(kernel(x[:, None], knots[:, None]) @ draws / 1.5)
 
 
@@ -126,10 +130,10 @@ def end_of_epoch(x: Array, f: Array) -> list[Snapshot]:
     study = Study(
         Domain.grid(x=x),
         Maximize(),
-        kernel=RBF(LENGTHSCALE),
+        kernel=RBF(_LENGTHSCALE),
         mean=0.0,
-        noise=NOISE,
-        policy=TruVaR(r=R),
+        noise=_NOISE,
+        policy=TruVaR(r=_R),
     )
     snapshots: list[Snapshot] = []
     while True:
@@ -139,13 +143,13 @@ def end_of_epoch(x: Array, f: Array) -> list[Snapshot]:
         snapshots.append(
             Snapshot(study.result(), study.measurements, epoch.eta, epoch.beta, epoch.index)
         )
-        shown = snapshots[-PANELS:]
+        shown = snapshots[-_PANELS:]
         epochs = [snapshot.epoch for snapshot in shown]
-        if len(snapshots) >= EARLIEST + PANELS - 1 and epochs[0] == epochs[-2] < epochs[-1]:
+        if len(snapshots) >= _EARLIEST + _PANELS - 1 and epochs[0] == epochs[-2] < epochs[-1]:
             return shown
 
 
-def draw(ax: Any, x: Array, f: Array, snapshot: Snapshot) -> None:
+def _draw(ax: Any, x: Array, f: Array, snapshot: Snapshot) -> None:
     """Draw one panel.
 
     Args:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from truvar.paper.curves import curves, level_set_table
+from truvar.paper._curves import curves, level_set_table
+from truvar.paper._field_plots import draw_field
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
-from truvar.paper.field_plots import draw_field
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure
 
-TITLE = "Level set at unit cost"
-RUNS = 100
-STEPS = 120  # measurements per run
-POLICIES = {
+_TITLE = "Level set at unit cost"
+_RUNS = 100
+_STEPS = 120  # measurements per run
+_POLICIES = {
     "truvar": "truvar",
     "gchk": "gchk",
     "straddle": "straddle",
@@ -23,7 +23,7 @@ POLICIES = {
 }
 
 
-def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) -> FigureResult:
+def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = _STEPS) -> FigureResult:
     """Compare the policies on a field without noise, with a cost of 1 per measurement.
 
     Args:
@@ -33,9 +33,9 @@ def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) 
     """
     steps = config.budget(n_steps)
     experiment = Experiment(
-        f"{field.name}, unit cost", field.problem(cost=False), field.truth, POLICIES, steps
+        f"{field.name}, unit cost", field.problem(cost=False), field.truth, _POLICIES, steps
     )
-    result = experiment.run(config, config.count(RUNS, 10))
+    result = experiment.run(config, config.count(_RUNS, 10))
     frame = curves(result, np.arange(1.0, steps + 1))
     figure = new_figure(11, 4.3)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
@@ -47,7 +47,7 @@ def unit_cost(field: Field, config: ReproductionConfig, n_steps: float = STEPS) 
     draw_field(right, field, f"the field; line: h = {field.threshold:.4g}")
     facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": steps}
     return FigureResult(
-        TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure}
+        _TITLE, level_set_table(result, frame, "truvar"), facts, {"curves": frame}, {"": figure}
     )
 
 

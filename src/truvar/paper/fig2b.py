@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from truvar.backtest import Backtest
-from truvar.paper.curves import curves, level_set_table
+from truvar.paper._curves import curves, level_set_table
+from truvar.paper._field_plots import draw_field, draw_route
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
-from truvar.paper.field_plots import draw_field, draw_route
 from truvar.paper.fields import Field, load_field
 from truvar.report.backtest_plot import draw_curves
 from truvar.report.style import new_figure
 
-TITLE = "Level set at the cost of travel and depth"
-RUNS = 100
-BUDGET = 8000.0  # cost per run
-POLICIES = {
+_TITLE = "Level set at the cost of travel and depth"
+_RUNS = 100
+_BUDGET = 8000.0  # cost per run
+_POLICIES = {
     name: name
     for name in (
         "truvar",
@@ -33,12 +33,12 @@ POLICIES = {
         "sur/cost",
     )
 }
-ROUTE_POLICIES = ("gchk", "truvar", "gchk/cost")  # policies whose routes are shown
-ROUTE_F1 = 0.9  # F1 score at which the maps end a route
+_ROUTE_POLICIES = ("gchk", "truvar", "gchk/cost")  # policies whose routes are shown
+_ROUTE_F1 = 0.9  # F1 score at which the maps end a route
 
 
 def travel_cost(
-    field: Field, config: ReproductionConfig, full_budget: float = BUDGET
+    field: Field, config: ReproductionConfig, full_budget: float = _BUDGET
 ) -> FigureResult:
     """Compare the policies on a field without noise, with the cost of the paper.
 
@@ -49,23 +49,23 @@ def travel_cost(
     """
     budget = config.budget(full_budget)
     experiment = Experiment(
-        f"{field.name}, travel cost", field.problem(cost=True), field.truth, POLICIES, budget
+        f"{field.name}, travel cost", field.problem(cost=True), field.truth, _POLICIES, budget
     )
-    result = experiment.run(config, config.count(RUNS, 10))
+    result = experiment.run(config, config.count(_RUNS, 10))
     frame = curves(result, np.arange(20.0, budget + 1, 20.0))
     cost = "costs of travel and depth" if field.cost.get("magnitude") else "cost of travel"
-    figure = picture(frame, f"{field.name}, {cost}")
+    figure = _picture(frame, f"{field.name}, {cost}")
     routes = _routes(result, field)
     facts = {**field.facts, "runs": int(result.curves["replicate"].nunique()), "budget": budget}
     table = level_set_table(result, frame, "truvar")
-    return FigureResult(TITLE, table, facts, {"curves": frame}, {"": figure, "routes": routes})
+    return FigureResult(_TITLE, table, facts, {"curves": frame}, {"": figure, "routes": routes})
 
 
-def picture(frame: pd.DataFrame, title: str) -> object:
+def _picture(frame: pd.DataFrame, title: str) -> object:
     """Return a figure of F1 against cost.
 
     Args:
-        frame: Curves, from `truvar.paper.curves.curves`.
+        frame: Curves, from `truvar.paper._curves.curves`.
         title: Title of the figure.
     """
     figure = new_figure(10.5, 4.6)
@@ -88,15 +88,15 @@ def _routes(result: Backtest, field: Field) -> object:
     axes = figure.subplots(2, 2).ravel()
     draw_field(axes[0], field, f"the field; line: h = {field.threshold:.4g}")
     first = result.curves[result.curves["replicate"] == 0]
-    for panel, policy in zip(axes[1:], ROUTE_POLICIES, strict=True):
+    for panel, policy in zip(axes[1:], _ROUTE_POLICIES, strict=True):
         route = first[first["policy"] == policy]
         draw_route(panel, field, _up_to_target(route), policy)
     return figure
 
 
 def _up_to_target(route: pd.DataFrame) -> pd.DataFrame:
-    """Return the route up to the first measurement with an F1 score of `ROUTE_F1`, or all of it if there is none."""
-    reached = np.flatnonzero(route["score"].to_numpy() >= ROUTE_F1)
+    """Return the route up to the first measurement with an F1 score of `_ROUTE_F1`, or all of it if there is none."""
+    reached = np.flatnonzero(route["score"].to_numpy() >= _ROUTE_F1)
     return route if len(reached) == 0 else route.iloc[: reached[0] + 1]
 
 

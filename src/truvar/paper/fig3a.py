@@ -22,17 +22,17 @@ from truvar.acquisition import Policy, TruVaR
 from truvar.acquisition.confidence import LogBeta
 from truvar.acquisition.optimizer import polish
 from truvar.backtest import Backtest, Function
-from truvar.paper.curves import curves
+from truvar.paper._curves import curves
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import problem_from_dict
 
-TITLE = "BO of synthetic functions: median regret"
-FUNCTIONS = 200
-STEPS = 100  # measurements per run
-POINTS = 200  # random points that define a function
-LENGTHSCALE = 0.1
-NOISE = 1e-6  # variance
-LOST_REGRET = 0.1  # a run that ends with more regret than this has missed the maximum
+_TITLE = "BO of synthetic functions: median regret"
+_FUNCTIONS = 200
+_STEPS = 100  # measurements per run
+_POINTS = 200  # random points that define a function
+_LENGTHSCALE = 0.1
+_NOISE = 1e-6  # variance
+_LOST_REGRET = 0.1  # a run that ends with more regret than this has missed the maximum
 POLICIES: dict[str, Policy | str] = {
     "truvar": TruVaR(),
     "ei": "ei",
@@ -42,16 +42,16 @@ POLICIES: dict[str, Policy | str] = {
     "mes": "mes",
     "truvar, a = 1": TruVaR(beta=LogBeta(1.0)),
 }
-SPEC = {
+_SPEC = {
     "domain": {"box": {"x": [0, 1], "y": [0, 1]}, "representers": 2500},
     "goal": {"maximize": True, "monotone": True},
     "model": {
         "kernel": "rbf",
-        "lengthscales": [LENGTHSCALE, LENGTHSCALE],
+        "lengthscales": [_LENGTHSCALE, _LENGTHSCALE],
         "variance": 1.0,
         "mean": 0.0,
     },
-    "noise": {"variance": NOISE},
+    "noise": {"variance": _NOISE},
 }
 
 
@@ -65,8 +65,8 @@ class RandomFunctions:
         seed: Seed of all functions.
     """
 
-    points: int = POINTS
-    length: float = LENGTHSCALE
+    points: int = _POINTS
+    length: float = _LENGTHSCALE
     seed: int = 2016
 
     def __call__(self, number: int) -> Function:
@@ -80,10 +80,10 @@ class RandomFunctions:
         def f(x: Array) -> Array:
             return np.asarray(kernel(np.atleast_2d(x), points) @ weights)
 
-        return Function(f, maximum(f))
+        return Function(f, _maximum(f))
 
 
-def maximum(f: Any) -> float:
+def _maximum(f: Any) -> float:
     """Return the largest value of f on the unit square, by a local search from the best points of a fine grid."""
     side = np.linspace(0.0, 1.0, 101)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)
@@ -95,8 +95,8 @@ def maximum(f: Any) -> float:
 
 def run(
     config: ReproductionConfig,
-    noise: float = NOISE,
-    functions: int = FUNCTIONS,
+    noise: float = _NOISE,
+    functions: int = _FUNCTIONS,
     policies: Mapping[str, Policy | str] = POLICIES,
 ) -> Backtest:
     """Return the runs of Figures 3 (a) and (b).
@@ -109,10 +109,10 @@ def run(
     """
     experiment = Experiment(
         "synthetic BO",
-        problem_from_dict({**SPEC, "noise": {"variance": noise}}),
+        problem_from_dict({**_SPEC, "noise": {"variance": noise}}),
         RandomFunctions(),
         policies,
-        config.budget(STEPS, quick=40),
+        config.budget(_STEPS, quick=40),
         noisy=True,
     )
     return experiment.run(config, config.count(functions, 3))
@@ -122,8 +122,8 @@ def regrets(
     config: ReproductionConfig,
     column: str,
     title: str,
-    noise: float = NOISE,
-    functions: int = FUNCTIONS,
+    noise: float = _NOISE,
+    functions: int = _FUNCTIONS,
 ) -> FigureResult:
     """Return Figure 3 (a) or (b).
 
@@ -141,7 +141,7 @@ def regrets(
     shown_steps = [t for t in (10, 20, 40, 60, 80, 100) if t <= result.budget]
     wide = frame.pivot(index="policy", columns="spent", values=column)
     table = pd.DataFrame({f"t = {t}": wide[float(t)] for t in shown_steps}).reindex(result.policies)
-    table["share lost"] = (result.at(result.budget) > LOST_REGRET).mean()
+    table["share lost"] = (result.at(result.budget) > _LOST_REGRET).mean()
     table["seconds"] = result.curves.groupby("policy")["seconds"].median()
     label = "median regret" if column == "median" else "mean regret without the best and worst 5 %"
     picture = plot_curves(
@@ -157,4 +157,4 @@ def regrets(
 
 def make(config: ReproductionConfig) -> FigureResult:
     """Return the reproduced figure."""
-    return regrets(config, "median", TITLE)
+    return regrets(config, "median", _TITLE)

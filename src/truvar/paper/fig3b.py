@@ -5,9 +5,9 @@ from __future__ import annotations
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.paper.fig3a import regrets
 
-TITLE = "BO of synthetic functions: mean regret, outliers left out"
+_TITLE = "BO of synthetic functions: mean regret, outliers left out"
 
 
 def make(config: ReproductionConfig) -> FigureResult:
     """Return the reproduced figure."""
-    return regrets(config, "trimmed_mean", TITLE)
+    return regrets(config, "trimmed_mean", _TITLE)

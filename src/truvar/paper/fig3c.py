@@ -19,19 +19,19 @@ from truvar.acquisition import Policy, TopK, TruVaR
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidDomainError
 from truvar.paper import svm
-from truvar.paper.curves import curves
+from truvar.paper._curves import curves
 from truvar.paper.experiment import Experiment, FigureResult, ReproductionConfig
 from truvar.problem import Problem
 from truvar.report.backtest_plot import plot_curves
 from truvar.tabular.tables import read_table
 
-TITLE = "Tuning an SVM on a grid"
-RUNS = 100
-STEPS = 70  # measurements per run
+_TITLE = "Tuning an SVM on a grid"
+_RUNS = 100
+_STEPS = 70  # measurements per run
 # Noise variance of the model that stands for no noise. Its standard deviation, 1e-5, is a tenth of
 # the smallest difference between two mean errors that matters here, 1e-4.
-NOISELESS = 1e-10
-POLICIES: dict[str, Policy | str] = {
+_NOISELESS = 1e-10
+_POLICIES: dict[str, Policy | str] = {
     "truvar": TruVaR(),
     "ei": "ei",
     "ucb": "ucb",
@@ -41,7 +41,7 @@ POLICIES: dict[str, Policy | str] = {
 }
 
 
-def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
+def _read_errors(path: Path | None) -> tuple[str, Domain, np.ndarray]:
     """Return the table of settings and errors.
 
     The coordinates are ranks on each axis, because the grid of the paper has values over seven
@@ -75,38 +75,38 @@ def table(path: Path | None) -> tuple[str, Domain, np.ndarray]:
 def make(config: ReproductionConfig) -> FigureResult:
     """Return the reproduced figure: our table and, where there is one, the paper's, or the table of the user."""
     if config.data is not None:
-        return tune(config, config.data)
-    ours = tune(config, None)
+        return _tune(config, config.data)
+    ours = _tune(config, None)
     path = svm.papers_table()
     if path is None:
         return ours
-    papers = tune(config, path)
+    papers = _tune(config, path)
     name = path.stem
     table = pd.concat(
         {str(ours.facts["table"]): ours.table, name: papers.table}, names=["table", "policy"]
     )
     facts = {**ours.facts, name: dict(papers.facts)}
     tables = {**ours.tables, f"{name}-curves": papers.tables["curves"]}
-    return FigureResult(TITLE, table, facts, tables, {**ours.pictures, name: papers.pictures[""]})
+    return FigureResult(_TITLE, table, facts, tables, {**ours.pictures, name: papers.pictures[""]})
 
 
-def tune(config: ReproductionConfig, path: Path | None) -> FigureResult:
+def _tune(config: ReproductionConfig, path: Path | None) -> FigureResult:
     """Compare the policies on one table.
 
     Args:
         config: How much to run.
         path: Path of the table. None: the built-in one.
     """
-    name, domain, errors = table(path)
-    steps = int(config.budget(STEPS, quick=40))
+    name, domain, errors = _read_errors(path)
+    steps = int(config.budget(_STEPS, quick=40))
     spec = {
         "goal": {"minimize": True, "monotone": False},
         "model": {"kernel": "matern52", "refit_every": 3, "marginalise": False},
-        "noise": {"variance": NOISELESS},
+        "noise": {"variance": _NOISELESS},
     }
     problem = Problem(name, spec, Path(), domain)
-    experiment = Experiment(name, problem, errors, POLICIES, float(steps), judged="measured")
-    result = experiment.run(config, config.count(RUNS, 3))
+    experiment = Experiment(name, problem, errors, _POLICIES, float(steps), judged="measured")
+    result = experiment.run(config, config.count(_RUNS, 3))
     best = float(errors.min())
     frame = curves(result, np.arange(1.0, steps + 1))
     for column in ("mean", "low", "high", "median", "trimmed_mean"):
@@ -128,4 +128,4 @@ def tune(config: ReproductionConfig, path: Path | None) -> FigureResult:
         "steps": steps,
         "best_error": best,
     }
-    return FigureResult(TITLE, summary, facts, {"curves": frame}, {"": picture})
+    return FigureResult(_TITLE, summary, facts, {"curves": frame}, {"": picture})

@@ -11,8 +11,8 @@ from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes
 from truvar.report.style import new_figure
 
-TITLE = "Cost that TruVaR spends on each noise level"
-PARTS = 4  # equal parts of the budget for which the shares are shown
+_TITLE = "Cost that TruVaR spends on each noise level"
+_PARTS = 4  # equal parts of the budget for which the shares are shown
 
 
 def make(config: ReproductionConfig) -> FigureResult:
@@ -21,7 +21,7 @@ def make(config: ReproductionConfig) -> FigureResult:
     steps = result.curves[result.curves["policy"] == "truvar"].copy()
     steps["cost"] = np.asarray(fig2c.COSTS)[steps["level"]]
     steps["part"] = np.minimum(
-        (PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), PARTS - 1
+        (_PARTS * (steps["spent"] - steps["cost"]) / result.budget).astype(int), _PARTS - 1
     )
     spent = fig2c.level_costs(result, result.budget)
     parts = steps.pivot_table(
@@ -35,7 +35,7 @@ def make(config: ReproductionConfig) -> FigureResult:
         table[f"share in quarter {int(part) + 1}"] = _shares(parts[part])
     table.index = pd.Index([f"{variance:g}" for variance in fig2c.VARIANCES], name="noise variance")
     facts = {"runs": int(steps["replicate"].nunique()), "budget": result.budget, "seed": fig2c.SEED}
-    return FigureResult(TITLE, table, facts, {}, {"": _picture(table)})
+    return FigureResult(_TITLE, table, facts, {}, {"": _picture(table)})
 
 
 def _shares(costs: pd.Series) -> pd.Series:

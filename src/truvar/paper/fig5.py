@@ -12,7 +12,7 @@ from truvar.report import style
 from truvar.report.backtest_plot import COLOURS, finish_axes
 from truvar.report.style import new_figure
 
-TITLE = "Excess variance"
+_TITLE = "Excess variance"
 
 
 def make(config: ReproductionConfig) -> FigureResult:
@@ -49,4 +49,4 @@ def make(config: ReproductionConfig) -> FigureResult:
     )
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     tables = {"variance": pd.DataFrame({"x": x, "variance": variance, "in_m": m})}
-    return FigureResult(TITLE, table, {}, tables, {"": figure})
+    return FigureResult(_TITLE, table, {}, tables, {"": figure})

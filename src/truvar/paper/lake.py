@@ -52,7 +52,7 @@ NOISE_SD: Final = 0.37
 
 
 @dataclass(frozen=True)
-class Patch:
+class _Patch:
     """A patch of algae with a Gaussian profile.
 
     Attributes:
@@ -76,10 +76,10 @@ class Patch:
         return np.asarray(self.peak * np.exp(-0.5 * (along**2 + down**2)))
 
 
-PATCHES: Final = (
-    Patch(215.0, -8.2, 160.0, 1.75, 4.5),
-    Patch(700.0, -9.0, 115.0, 1.50, 4.9),
-    Patch(1205.0, -8.4, 175.0, 1.60, 4.7),
+_PATCHES: Final = (
+    _Patch(215.0, -8.2, 160.0, 1.75, 4.5),
+    _Patch(700.0, -9.0, 115.0, 1.50, 4.9),
+    _Patch(1205.0, -8.4, 175.0, 1.60, 4.7),
 )
 
 
@@ -116,13 +116,13 @@ def concentration(distance: Array, depth: Array, seed: int = 118) -> Array:
     background = 1.25 + 0.4 / (1.0 + np.exp(-(depth + 8.0) / 1.5))
     ridge = -8.6 + 0.6 * np.cos(2.0 * np.pi * (distance - 150.0) / 1000.0)
     layer = 2.2 * np.exp(-0.5 * ((depth - ridge) / 1.4) ** 2)
-    patches = sum((patch(distance, depth) for patch in PATCHES), np.zeros_like(distance))
+    patches = sum((patch(distance, depth) for patch in _PATCHES), np.zeros_like(distance))
     return np.asarray(
-        (background + layer + patches) * np.exp(0.22 * texture(distance, depth, seed))
+        (background + layer + patches) * np.exp(0.22 * _texture(distance, depth, seed))
     )
 
 
-def texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array:
+def _texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array:
     """Return a draw of a Matern-5/2 field with unit variance and the lake's length-scales.
 
     The draw is a sum of random waves whose frequencies follow the spectral density of the kernel, a
@@ -145,10 +145,10 @@ def texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Array
     return np.asarray(np.sqrt(2.0 / waves) * field)
 
 
-def write_csv(path: str | Path) -> None:
+def _write_csv(path: str | Path) -> None:
     """Write the lake, rounded to four decimals, as a CSV file such as `examples/lake.csv`."""
     simulate().round(4).to_csv(path, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":
-    write_csv(sys.argv[1])
+    _write_csv(sys.argv[1])

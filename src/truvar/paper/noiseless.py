@@ -19,49 +19,49 @@ from truvar.paper import fig3a
 from truvar.paper.experiment import FigureResult, ReproductionConfig
 from truvar.paper.fields import NOISELESS, simulated_lake
 
-TITLE = "Less noise"
-FUNCTIONS = 40
-NOISE = 1e-12  # variance, of the values and of the model
-COMPARED = ("truvar", "ucb", "es")  # policies that are also run with the noise of the paper
-LAKE_RUNS = 10
-LAKE_NOISE = (NOISELESS, 1e-8)  # noise variances of the model, as shares of the signal variance
-LAKE_POLICIES = ("truvar", "gchk", "gchk/cost")
-LAKE_BUDGET = 8000.0  # cost per run
-LAKE_F1 = 0.95  # F1 score at which a run ends
+_TITLE = "Less noise"
+_FUNCTIONS = 40
+_NOISE = 1e-12  # variance, of the values and of the model
+_COMPARED = ("truvar", "ucb", "es")  # policies that are also run with the noise of the paper
+_LAKE_RUNS = 10
+_LAKE_NOISE = (NOISELESS, 1e-8)  # noise variances of the model, as shares of the signal variance
+_LAKE_POLICIES = ("truvar", "gchk", "gchk/cost")
+_LAKE_BUDGET = 8000.0  # cost per run
+_LAKE_F1 = 0.95  # F1 score at which a run ends
 
 
 def make(config: ReproductionConfig) -> FigureResult:
     """Return the reproduced figure."""
-    title = f"synthetic BO, noise variance {NOISE:g}"
-    figure = fig3a.regrets(config, "median", title, noise=NOISE, functions=FUNCTIONS)
-    lake = pd.concat([lake_costs(config, noise) for noise in LAKE_NOISE])
-    facts = {**figure.facts, "noise": NOISE, "lake_runs": config.count(LAKE_RUNS, 2)}
+    title = f"synthetic BO, noise variance {_NOISE:g}"
+    figure = fig3a.regrets(config, "median", title, noise=_NOISE, functions=_FUNCTIONS)
+    lake = pd.concat([_lake_costs(config, noise) for noise in _LAKE_NOISE])
+    facts = {**figure.facts, "noise": _NOISE, "lake_runs": config.count(_LAKE_RUNS, 2)}
     parts = {
         "optimum": figure.table,
-        "optimum, noise as in the paper": noisy_regrets(config, figure.table),
+        "optimum, noise as in the paper": _noisy_regrets(config, figure.table),
         "lake": lake,
     }
     table = pd.concat(parts, names=["experiment", "policy"])
-    return replace(figure, title=TITLE, table=table, facts=facts)
+    return replace(figure, title=_TITLE, table=table, facts=facts)
 
 
-def noisy_regrets(config: ReproductionConfig, table: pd.DataFrame) -> pd.DataFrame:
+def _noisy_regrets(config: ReproductionConfig, table: pd.DataFrame) -> pd.DataFrame:
     """Return the median regrets of some policies on the same functions, with the noise of the paper.
 
     Args:
         config: How much to run.
         table: Median regrets without noise, whose columns "t = ..." are wanted.
     """
-    policies = {name: fig3a.POLICIES[name] for name in COMPARED}
-    result = fig3a.run(config, functions=FUNCTIONS, policies=policies)
+    policies = {name: fig3a.POLICIES[name] for name in _COMPARED}
+    result = fig3a.run(config, functions=_FUNCTIONS, policies=policies)
     steps = [name for name in table.columns if name.startswith("t = ")]
     return pd.DataFrame(
         {name: result.at(float(name.removeprefix("t = "))).median() for name in steps},
-        index=list(COMPARED),
+        index=list(_COMPARED),
     )
 
 
-def lake_costs(config: ReproductionConfig, noise: float) -> pd.DataFrame:
+def _lake_costs(config: ReproductionConfig, noise: float) -> pd.DataFrame:
     """Return the median costs to F1 scores on the lake with travel and depth.
 
     Args:
@@ -72,11 +72,11 @@ def lake_costs(config: ReproductionConfig, noise: float) -> pd.DataFrame:
     result: Backtest = backtest(
         field.problem(cost=True, noise=noise),
         field.truth,
-        LAKE_POLICIES,
-        replicates=config.count(LAKE_RUNS, 2),
-        budget=config.budget(LAKE_BUDGET),
+        _LAKE_POLICIES,
+        replicates=config.count(_LAKE_RUNS, 2),
+        budget=config.budget(_LAKE_BUDGET),
         noisy=False,
-        until=LAKE_F1,
+        until=_LAKE_F1,
         jobs=config.jobs,
         executor=config.executor,
         folder=config.folder,

@@ -22,39 +22,39 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-Data = tuple[Any, Any, Any, Any]
-TABLE: Final = Path(__file__).with_name("svm.csv")
-DATA_VARIABLE: Final = "TRUVAR_DATA"  # environment variable with the folder of measured data sets
-PAPERS_TABLE: Final = "svm_on_grid.csv"  # the paper's own table, in that folder
+_Data = tuple[Any, Any, Any, Any]
+_TABLE: Final = Path(__file__).with_name("svm.csv")
+_DATA_VARIABLE: Final = "TRUVAR_DATA"  # environment variable with the folder of measured data sets
+_PAPERS_TABLE: Final = "svm_on_grid.csv"  # the paper's own table, in that folder
 COLUMNS: Final = ("log10_C", "log10_gamma", "log10_tolerance")
 VALUE: Final = "validation_error"
 COST: Final = "fit_s"
 
 GRID: Final = (np.linspace(-0.8, 1.6, 25), np.linspace(-5.0, -3.05, 14), np.linspace(-3.0, 0.0, 4))
-N_TRAIN: Final = 400  # images to fit on; the others are held out
-NOISE_SD: Final = 6.0  # of the noise on pixels with values from 0 to 16
-SEED: Final = 20161205  # of the noise and of the order of the images
-REPEATS: Final = 3  # fits per setting; the shortest time counts
+_N_TRAIN: Final = 400  # images to fit on; the others are held out
+_NOISE_SD: Final = 6.0  # of the noise on pixels with values from 0 to 16
+_SEED: Final = 20161205  # of the noise and of the order of the images
+_REPEATS: Final = 3  # fits per setting; the shortest time counts
 
 
-def digits() -> Data:
+def _digits() -> _Data:
     """Return images and labels to fit on, then images and labels to validate on."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    random = np.random.RandomState(SEED)  # NumPy guarantees this stream
+    random = np.random.RandomState(_SEED)  # NumPy guarantees this stream
     order = random.permutation(len(images))
-    images = (images + NOISE_SD * random.standard_normal(images.shape))[order]
+    images = (images + _NOISE_SD * random.standard_normal(images.shape))[order]
     labels = labels[order]
-    return images[:N_TRAIN], labels[:N_TRAIN], images[N_TRAIN:], labels[N_TRAIN:]
+    return images[:_N_TRAIN], labels[:_N_TRAIN], images[_N_TRAIN:], labels[_N_TRAIN:]
 
 
-def evaluate(setting: Sequence[float], data: Data) -> tuple[float, float]:
+def _evaluate(setting: Sequence[float], data: _Data) -> tuple[float, float]:
     """Fit and validate an SVM.
 
     Args:
         setting: Logarithms to base 10 of C, gamma and the tolerance.
-        data: Images and labels, from `digits`.
+        data: Images and labels, from `_digits`.
 
     Returns:
         The validation error, and the seconds of processor time of the fit.
@@ -62,7 +62,7 @@ def evaluate(setting: Sequence[float], data: Data) -> tuple[float, float]:
     from sklearn.svm import SVC
 
     seconds = []
-    for _ in range(REPEATS):
+    for _ in range(_REPEATS):
         machine = SVC(C=10 ** setting[0], gamma=10 ** setting[1], tol=10 ** setting[2])
         started = time.process_time()
         machine.fit(data[0], data[1])
@@ -70,11 +70,11 @@ def evaluate(setting: Sequence[float], data: Data) -> tuple[float, float]:
     return 1.0 - float(machine.score(data[2], data[3])), min(seconds)
 
 
-def compute() -> pd.DataFrame:
+def _compute() -> pd.DataFrame:
     """Compute the whole table, which takes about two minutes."""
-    data = digits()
+    data = _digits()
     rows = [
-        (*setting, *evaluate(setting, data))
+        (*setting, *_evaluate(setting, data))
         for setting in product(*(axis.tolist() for axis in GRID))
     ]
     return pd.DataFrame(rows, columns=[*COLUMNS, VALUE, COST])
@@ -82,17 +82,17 @@ def compute() -> pd.DataFrame:
 
 def table() -> pd.DataFrame:
     """Return the table that comes with the package."""
-    return pd.read_csv(TABLE)
+    return pd.read_csv(_TABLE)
 
 
 def papers_table() -> Path | None:
     """Return the path of the paper's own table, or None where TRUVAR_DATA is not set or its folder has none."""
-    folder = os.environ.get(DATA_VARIABLE)
+    folder = os.environ.get(_DATA_VARIABLE)
     if not folder:
         return None
-    path = Path(folder) / PAPERS_TABLE
+    path = Path(folder) / _PAPERS_TABLE
     return path if path.is_file() else None
 
 
 if __name__ == "__main__":
-    compute().round(6).to_csv(sys.argv[1], index=False, lineterminator="\n")
+    _compute().round(6).to_csv(sys.argv[1], index=False, lineterminator="\n")

@@ -6,17 +6,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from truvar._names import offer
 
 if TYPE_CHECKING:
-    from truvar.problem.build import Problem, load_problem, problem_from_dict
+    from truvar.problem.build import Problem as Problem
+    from truvar.problem.build import load_problem as load_problem
+    from truvar.problem.build import problem_from_dict as problem_from_dict
 
-__all__ = ["Problem", "load_problem", "problem_from_dict"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from truvar.problem import build
-
-    return getattr(build, name)
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "build": ("Problem", "build_kernel", "load_problem", "problem_from_dict", "read_toml"),
+        "messages": ("TABLE", "TEXT", "request_message", "rule_error"),
+        "parameters": ("grid_size",),
+        "schema": (
+            "ModelSpec",
+            "NonNegative",
+            "NonNegativeCount",
+            "Number",
+            "ProblemSpec",
+            "REPRESENTERS",
+            "SECTIONS",
+            "StrictModel",
+            "Text",
+            "parse_spec",
+            "problem_json_schema",
+            "text_or_table",
+        ),
+        "template": ("MAX_COORDINATES", "ProblemAnswers", "problem_template"),
+    },
+)

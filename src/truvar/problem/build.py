@@ -121,14 +121,14 @@ class Problem:
         """Build a study before its model is learned from the training file."""
         settings = self._settings
         arguments: dict[str, Any] = {
-            "goal": build_goal(settings.goal),
+            "goal": _build_goal(settings.goal),
             "kernel": build_kernel(settings.model, len(self.domain.columns)),
             "mean": settings.model.mean,
-            "noise": build_noise(settings.noise),
-            "cost": build_cost(settings.cost, self.folder, self.tables),
-            "tasks": build_tasks(settings.tasks),
-            "vehicles": build_vehicles(settings.vehicles),
-            "policy": build_policy(settings.policy),
+            "noise": _build_noise(settings.noise),
+            "cost": _build_cost(settings.cost, self.folder, self.tables),
+            "tasks": _build_tasks(settings.tasks),
+            "vehicles": _build_vehicles(settings.vehicles),
+            "policy": _build_policy(settings.policy),
             "start": settings.start,
             "seed": settings.seed,
             "limits": self.run,
@@ -200,7 +200,7 @@ def problem_from_dict(
     parsed = parse_spec(ProblemSpec, spec)
     folder = Path(folder)
     problem = Problem(
-        parsed.name or name, spec, folder, build_domain(parsed.domain, folder, tables), tables
+        parsed.name or name, spec, folder, _build_domain(parsed.domain, folder, tables), tables
     )
     if check:
         problem._unfitted_study()
@@ -241,7 +241,7 @@ def _table(path: str, folder: Path, tables: Tables | None) -> pd.DataFrame:
     return tables[path]
 
 
-def build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domain:
+def _build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Domain:
     """Build the domain of a problem.
 
     Args:
@@ -299,7 +299,7 @@ def _constraints(spec: DomainSpec) -> list[Any] | None:
     return given
 
 
-def build_goal(spec: GoalSpec) -> Goal:
+def _build_goal(spec: GoalSpec) -> Goal:
     """Build the goal from the section [goal]."""
     if spec.maximize:
         return Maximize(spec.monotone)
@@ -345,7 +345,7 @@ def build_kernel(spec: ModelSpec, columns: int) -> NamedKernel | Learned:
         return check_named_kernel(spec.kernel, scales, variance)
 
 
-def build_noise(spec: NoiseSpec) -> NoiseLike | None:
+def _build_noise(spec: NoiseSpec) -> NoiseLike | None:
     """Build the noise from the section [noise]; None: to be learned."""
     if spec.levels is not None:
         return NoiseLevels(
@@ -354,7 +354,7 @@ def build_noise(spec: NoiseSpec) -> NoiseLike | None:
     return spec.column if spec.variance is None else spec.variance
 
 
-def build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike | None:
+def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike | None:
     """Build the cost from the section [cost]; None: 1 for every measurement.
 
     Args:
@@ -367,15 +367,20 @@ def build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike 
     base: float | str = spec.base or 0.0
     if spec.column is not None:
         base = spec.column
-    parts = build_travel(spec, folder, tables)
+    parts = _build_travel(spec, folder, tables)
     travel = parts[0] if len(parts) == 1 else parts
     with _section("cost"):
         return Cost(
-            base, travel or {}, spec.magnitude or {}, spec.setup or {}, spec.start, spec.returns
+            base,
+            travel or {},
+            spec.magnitude or {},
+            spec.setup or {},
+            spec.start,
+            must_return=spec.must_return or spec.returns,
         )
 
 
-def build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[Any]:
+def _build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[Any]:
     """Build the parts of the travel from the section [cost]."""
     parts: list[Any] = []
     with _section("cost"):
@@ -405,14 +410,14 @@ def _rates(spec: Mapping[str, float | DirectionsSpec]) -> dict[str, Any]:
     }
 
 
-def build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | None:
+def _build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | None:
     """Build the vehicles from the section [vehicles]; None: a single crew."""
     return {
         name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
     } or None
 
 
-def build_tasks(spec: TasksSpec) -> Tasks | None:
+def _build_tasks(spec: TasksSpec) -> Tasks | None:
     """Build the tasks from the section [tasks]; None: the target alone."""
     if spec.names is None:
         return None
@@ -420,7 +425,7 @@ def build_tasks(spec: TasksSpec) -> Tasks | None:
         return Tasks(spec.covariance, spec.names, spec.noise, spec.cost, spec.mean)
 
 
-def build_policy(spec: PolicySpec) -> Policy | None:
+def _build_policy(spec: PolicySpec) -> Policy | None:
     """Build the policy from the section [policy]; None if it is empty, for the default of the study."""
     options = spec.options
     for key in spec.given("beta", "among", "anticipate"):
@@ -442,7 +447,7 @@ def build_policy(spec: PolicySpec) -> Policy | None:
         options["per_cost"] = True
     with _section("policy"):
         if spec.beta is not None:
-            options["beta"] = build_beta(spec.beta)
+            options["beta"] = _build_beta(spec.beta)
         if isinstance(spec.among, TopSpec):
             options["among"] = TopK(spec.among.top, spec.among.by)
         return policy(**options)
@@ -470,7 +475,7 @@ def _unknown_option(key: str, known: Sequence[str], name: str | None) -> str:
     )
 
 
-def build_beta(spec: float | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec) -> Schedule:
+def _build_beta(spec: float | LogBetaSpec | TheoremBetaSpec | RKHSBetaSpec) -> Schedule:
     """Build the schedule of beta from the key `beta` of a policy."""
     if isinstance(spec, LogBetaSpec):
         return LogBeta(spec.log)

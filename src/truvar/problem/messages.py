@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from truvar.messages import unknown_name
 
 MAX_VALUE_LENGTH = 200  # characters of a value that a message repeats
-MAX_VALUE_DEPTH = 4  # levels of nested lists and tables that it shows
+_MAX_VALUE_DEPTH = 4  # levels of nested lists and tables that it shows
 TEXT = "<text>"  # tag of a union that pydantic adds to the location: the value is text
 TABLE = "<table>"  # and this one: the value is a table of keys
 NUMBERS = "<numbers>"  # and this one: the value is a list of numbers
@@ -23,7 +23,7 @@ VALUES = "<values>"  # and this one: the value is a list of texts
 
 # What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from
 # the error's context.
-EXPECTED: dict[str, tuple[str, str]] = {
+_EXPECTED: dict[str, tuple[str, str]] = {
     "bool_type": ("true or false", "write true or false"),
     "dict_type": ("a table of keys", "give one such as {{x = 1.0}}"),
     "expected": ("{expected}", "{remedy}"),
@@ -112,7 +112,7 @@ def request_message(error: Error, sections: Collection[str]) -> str:
     return _message(error, _dotted(parts), "the body")
 
 
-def format_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value in the notation of TOML, shortened if it is long."""
     text = _format(value)
     if len(text) <= MAX_VALUE_LENGTH:
@@ -130,10 +130,10 @@ def _message(error: Error, location: str, whole: str) -> str:
         return f"{location} {context['message']}".strip()
     if kind == "missing":
         return f"{where} is missing; give it"
-    value = format_value(error["input"])
-    if kind not in EXPECTED:
+    value = _format_value(error["input"])
+    if kind not in _EXPECTED:
         return f"{where}: {error['msg']}, got {value}; correct it"
-    expected, remedy = (text.format_map(_plain_numbers(context)) for text in EXPECTED[kind])
+    expected, remedy = (text.format_map(_plain_numbers(context)) for text in _EXPECTED[kind])
     return f"{where} must be {expected}, got {value}; {remedy}"
 
 
@@ -168,11 +168,11 @@ def _format(value: Any, depth: int = 0) -> str:
     if isinstance(value, str):
         return f"'{value[: MAX_VALUE_LENGTH + 1]}'"
     if isinstance(value, (list, tuple)):
-        if depth == MAX_VALUE_DEPTH:
+        if depth == _MAX_VALUE_DEPTH:
             return "[...]"
         return f"[{', '.join(_format(part, depth + 1) for part in value[:MAX_VALUE_LENGTH])}]"
     if isinstance(value, Mapping):
-        if depth == MAX_VALUE_DEPTH:
+        if depth == _MAX_VALUE_DEPTH:
             return "{...}"
         pairs = list(value.items())[:MAX_VALUE_LENGTH]
         return f"{{{', '.join(f'{key} = {_format(part, depth + 1)}' for key, part in pairs)}}}"

@@ -13,17 +13,17 @@ from truvar.problem.messages import expects, rule_error
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 WholeNumber = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=2)]
-Value = (
+_Value = (
     Annotated[bool, Field(strict=True)] | WholeNumber | Number | Annotated[str, Field(strict=True)]
 )
-Name = Annotated[bool, Field(strict=True)] | Annotated[str, Field(strict=True)]
+_Name = Annotated[bool, Field(strict=True)] | Annotated[str, Field(strict=True)]
 Names = Annotated[
-    list[Name], Field(min_length=1), expects("a list of texts such as ['lbfgs', 'saga']")
+    list[_Name], Field(min_length=1), expects("a list of texts such as ['lbfgs', 'saga']")
 ]
 Values = Annotated[
-    list[Value], Field(min_length=1), expects("a list of values such as ['low', 'high']")
+    list[_Value], Field(min_length=1), expects("a list of values such as ['low', 'high']")
 ]
-KINDS = ("range", "log", "integer", "ordinal", "categorical", "boolean", "date")
+_KINDS = ("range", "log", "integer", "ordinal", "categorical", "boolean", "date")
 
 
 class ParameterSpec(BaseModel):
@@ -67,12 +67,12 @@ class ParameterSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
         if self.log is True and kinds == ["log", "integer"]:
             return self
         if len(kinds) != 1 or self.log is True:
             found = " and ".join(kinds) or "none of them"
-            raise rule_error(f"needs exactly one of {', '.join(KINDS)}, got {found}; give one")
+            raise rule_error(f"needs exactly one of {', '.join(_KINDS)}, got {found}; give one")
         (kind,) = kinds
         if self.step is not None and kind not in ("range", "integer"):
             raise rule_error(f"step belongs to a range or integer, got {kind}; leave out step")
@@ -107,7 +107,7 @@ def build_parameter(given: Any) -> Any:
     return given.build() if isinstance(given, ParameterSpec) else given
 
 
-def axis_length(axis: Any) -> int:
+def _axis_length(axis: Any) -> int:
     """Return the number of values of an axis of a grid, without building it."""
     if isinstance(axis, tuple):
         return int(axis[2])
@@ -119,4 +119,4 @@ def axis_length(axis: Any) -> int:
 
 def grid_size(grid: Mapping[str, Any]) -> int:
     """Return the number of points of a grid, without building it. Constraints may leave fewer."""
-    return prod(max(1, abs(axis_length(axis))) for axis in grid.values())
+    return prod(max(1, abs(_axis_length(axis))) for axis in grid.values())

@@ -43,14 +43,14 @@ from truvar.problem.parameters import Names, ParameterSpec
 
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
-TRAVEL_KEYS = (
+_TRAVEL_KEYS = (
     "travel",
     "euclidean",
     "great_circle",
     "network",
     "matrix",
 )  # of [cost], in the order of their sum
-GOAL_KEYS = (
+_GOAL_KEYS = (
     "level_set",
     "between",
     "fraction_of_max",
@@ -58,7 +58,7 @@ GOAL_KEYS = (
     "maximize",
     "minimize",
 )  # one is given
-ENSEMBLE_KEYS = (
+_ENSEMBLE_KEYS = (
     "transform",
     "marginalise",
     "initial",
@@ -77,11 +77,11 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
 Text = Annotated[str, Field(strict=True)]
 
-NumberAxis = Annotated[
+_NumberAxis = Annotated[
     tuple[Number, Number, Count],
     expects("[low, high, number of points] such as [0, 1, 50]", "give three numbers"),
 ]
-NumberInterval = Annotated[
+_NumberInterval = Annotated[
     tuple[Number, Number], expects("[low, high] such as [0, 1]", "give two numbers")
 ]
 Rates = Annotated[dict[str, NonNegative], expects("rates by column such as {x = 0.25}", parts=True)]
@@ -126,13 +126,13 @@ def _kind_of_side(value: Any) -> str:
 
 
 Axis = Annotated[
-    Annotated[NumberAxis, Tag(NUMBERS)]
+    Annotated[_NumberAxis, Tag(NUMBERS)]
     | Annotated[Names, Tag(VALUES)]
     | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
 ]
 Interval = Annotated[
-    Annotated[NumberInterval, Tag(NUMBERS)]
+    Annotated[_NumberInterval, Tag(NUMBERS)]
     | Annotated[Names, Tag(VALUES)]
     | Annotated[ParameterSpec, Tag(TABLE)],
     Discriminator(_kind_of_side),
@@ -189,12 +189,12 @@ class DirectionsSpec(StrictModel):
     decreasing: NonNegative = Field(description="Rate where it decreases.")
 
 
-TravelRate = Annotated[
+_TravelRate = Annotated[
     Annotated[NonNegative, Tag(TEXT)] | Annotated[DirectionsSpec, Tag(TABLE)],
     Discriminator(text_or_table),
 ]
 TravelRates = Annotated[
-    dict[str, TravelRate], expects("rates by column such as {x = 0.25}", parts=True)
+    dict[str, _TravelRate], expects("rates by column such as {x = 0.25}", parts=True)
 ]
 
 
@@ -371,7 +371,7 @@ class DomainSpec(StrictModel):
 class GoalSpec(StrictModel):
     """The goal: exactly one of level_set, between, fraction_of_max, fraction_of_min, maximize and minimize."""
 
-    model_config = _one_required(*GOAL_KEYS)
+    model_config = _one_required(*_GOAL_KEYS)
 
     level_set: Thresholds | None = Field(
         default=None,
@@ -411,7 +411,7 @@ class GoalSpec(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _check_one_given(self, *GOAL_KEYS)
+        _check_one_given(self, *_GOAL_KEYS)
         return self
 
 
@@ -482,7 +482,7 @@ class ModelSpec(StrictModel):
                 f"value = {self.value!r} is a column of the training file, got no training; give "
                 "training"
             )
-        for key in self.given(*ENSEMBLE_KEYS):
+        for key in self.given(*_ENSEMBLE_KEYS):
             if self.training is not None:
                 raise rule_error(
                     f"{key} is for a model learned from the measurements, got training too; leave "
@@ -496,7 +496,7 @@ class ModelSpec(StrictModel):
                     "neither to learn them"
                 )
             return self
-        for key in self.given("refit_every", "training", *ENSEMBLE_KEYS):
+        for key in self.given("refit_every", "training", *_ENSEMBLE_KEYS):
             raise rule_error(f"{key} is for a learned model, got lengthscales too; leave out one")
         return self
 
@@ -648,8 +648,11 @@ class CostSpec(StrictModel):
         "matrix.",
         examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
     )
+    must_return: Flag = Field(
+        default=False, description="Whether the return leg to the start must fit into the budget."
+    )
     returns: Flag = Field(
-        default=False, description="Whether the way back to the start must fit into the budget."
+        default=False, description="Former name of `must_return`, which goes in 0.5.0."
     )
     magnitude: Rates | None = Field(
         default=None,
@@ -670,7 +673,16 @@ class CostSpec(StrictModel):
     def known(self) -> bool:
         """Whether a cost is given."""
         return bool(
-            self.given("base", "column", "magnitude", "setup", "start", "returns", *TRAVEL_KEYS)
+            self.given(
+                "base",
+                "column",
+                "magnitude",
+                "setup",
+                "start",
+                "must_return",
+                "returns",
+                *_TRAVEL_KEYS,
+            )
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from truvar.exceptions import InvalidArgumentError
 
-GOALS = ("maximize", "minimize", "level_set")
+_GOALS = ("maximize", "minimize", "level_set")
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -46,9 +46,9 @@ class ProblemAnswers:
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        if self.goal not in GOALS:
+        if self.goal not in _GOALS:
             raise InvalidArgumentError(
-                f"goal must be one of {', '.join(GOALS)}, got {self.goal!r}; give one of them"
+                f"goal must be one of {', '.join(_GOALS)}, got {self.goal!r}; give one of them"
             )
         if self.goal == "level_set" and self.threshold is None:
             raise InvalidArgumentError(
@@ -70,7 +70,7 @@ def problem_template(answers: ProblemAnswers) -> str:
         _head(answers),
         _domain(answers),
         _goal(answers),
-        MODEL,
+        _MODEL,
         _noise(answers),
         _cost(answers),
         _run(answers),
@@ -78,7 +78,7 @@ def problem_template(answers: ProblemAnswers) -> str:
     return "\n".join(sections)
 
 
-MODEL = """[model]
+_MODEL = """[model]
 # What is left out is learned from the measurements. Known values would be given as
 # kernel = "matern52"            # or "matern32", "rbf"
 # lengthscales = [100.0]         # one for each coordinate

@@ -70,7 +70,7 @@ class RemoteStudy(CopiedViews):
         self.levels = deserialize(definition["levels"])
         self.vehicles = deserialize(definition.get("vehicles", {}))
         self.travels = definition["travels"]
-        self.returns = definition.get("returns", False)
+        self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 
     def execute(self, command: Command) -> Receipt:

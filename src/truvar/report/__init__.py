@@ -6,19 +6,60 @@ drawn.
 
 from __future__ import annotations
 
-from truvar.report._plot_diagnostics import plot_model_check
-from truvar.report._plots import plot_study
-from truvar.report._representation import study_html, study_text
-from truvar.report.progress import Progress, is_interactive
-from truvar.report.tables import summary, write_report
+from truvar._names import offer
+from truvar.report._plot_diagnostics import plot_model_check as plot_model_check
+from truvar.report._plots import plot_study as plot_study
+from truvar.report._representation import study_html as study_html
+from truvar.report._representation import study_text as study_text
+from truvar.report.progress import Progress as Progress
+from truvar.report.progress import is_interactive as is_interactive
+from truvar.report.tables import summary as summary
+from truvar.report.tables import write_report as write_report
 
-__all__ = [
-    "Progress",
-    "is_interactive",
-    "plot_model_check",
-    "plot_study",
-    "study_html",
-    "study_text",
-    "summary",
-    "write_report",
-]
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "backtest_plot": ("COLOURS", "draw_curves", "finish_axes", "plot_backtest", "plot_curves"),
+        "figures": ("draw",),
+        "formatting": ("column_label",),
+        "html_report": ("render_html_report", "write_html_report", "write_report_at"),
+        "limit_progress": ("regret_goal",),
+        "plan_summary": ("SLACK", "bounds_summary", "bounds_text", "plot_plan"),
+        "problem_summary": ("problem_rows", "problem_warnings"),
+        "progress": ("progress_bar",),
+        "status": (
+            "BOUNDS_TITLE",
+            "describe_best",
+            "describe_best_observed",
+            "describe_bounds",
+            "describe_goal",
+            "describe_infeasible",
+            "describe_vehicle",
+            "progress_texts",
+            "status_data",
+            "status_text",
+        ),
+        "style": (
+            "INK",
+            "LEVEL_SET",
+            "THEMES",
+            "VALUES",
+            "import_matplotlib",
+            "new_figure",
+            "use_log_axis",
+        ),
+        "suggestion_card": ("suggestion_data",),
+        "tables": ("describe_report", "is_html", "make_folder", "replace_nonfinite", "to_json"),
+        "terminal": ("TerminalStyle", "is_terminal"),
+    },
+    defined=(
+        "Progress",
+        "is_interactive",
+        "plot_model_check",
+        "plot_study",
+        "study_html",
+        "study_text",
+        "summary",
+        "write_report",
+    ),
+)

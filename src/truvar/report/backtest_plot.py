@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 # dashes change.
 COLOURS = ("#000000", "#D55E00", "#56B4E9", "#009E73", "#E69F00", "#0072B2", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
-POINTS = 200  # along the cost axis
+_POINTS = 200  # along the cost axis
 WIDTH = 7.5  # inches
 HEIGHT = 4.5  # inches
 NORMAL_95 = 1.96  # half width of a 95 % interval, in standard errors
 PER_COST = "/cost"  # suffix of a policy whose score is divided by the cost
 
 
-def line_styles(policies: list[str]) -> dict[str, dict[str, Any]]:
+def _line_styles(policies: list[str]) -> dict[str, dict[str, Any]]:
     """Return colour and dashes by policy; a policy and its variant divided by cost share a colour."""
     names = list(dict.fromkeys(policy.removesuffix(PER_COST) for policy in policies))
     styles = {}
@@ -46,8 +46,8 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
     """
     figure = new_figure(WIDTH, HEIGHT)
     axes = figure.add_subplot()
-    costs = np.linspace(0, result.budget, POINTS + 1)[1:]
-    styles = line_styles(result.policies)
+    costs = np.linspace(0, result.budget, _POINTS + 1)[1:]
+    styles = _line_styles(result.policies)
     for policy, values in result.scores(costs).items():
         count = (~np.isnan(values)).sum(axis=0)
         known = count > 0
@@ -103,7 +103,7 @@ def draw_curves(
     log: bool,
     band: bool,
 ) -> None:
-    """Draw a column of `truvar.paper.curves.curves` against the cost spent, a line for each policy.
+    """Draw a column of `truvar.paper._curves.curves` against the cost spent, a line for each policy.
 
     Args:
         axes: Where to draw.
@@ -115,7 +115,7 @@ def draw_curves(
         log: Whether that axis is logarithmic.
         band: Whether to draw the interval from low to high.
     """
-    for policy, line_style in line_styles(list(dict.fromkeys(frame["policy"]))).items():
+    for policy, line_style in _line_styles(list(dict.fromkeys(frame["policy"]))).items():
         curve = frame[frame["policy"] == policy]
         axes.plot(curve["spent"], curve[column], label=policy, **line_style)
         if band:

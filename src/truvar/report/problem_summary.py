@@ -264,7 +264,8 @@ def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     if "start" in spec:
         start = spec["start"]
         text += f"; from {start if isinstance(start, str) else format_coordinates(start)}"
-    return f"{text}, with the way back within the budget" if spec.get("returns") else text
+    must_return = spec.get("must_return") or spec.get("returns")
+    return f"{text}, with the return leg within the budget" if must_return else text
 
 
 def _rate(rate: float | Mapping[str, float]) -> str:

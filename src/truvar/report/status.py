@@ -269,7 +269,7 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     if not result.model_check.ok:
         rows.append(("model check", f"failed: {result.model_check.message}"))
     rows += [
-        ("vehicle" if status.name else "way back", describe_vehicle(status, study.domain))
+        ("vehicle" if status.name else "return leg", describe_vehicle(status, study.domain))
         for status in shown_vehicles(study)
     ]
     for suggestion in study.pending:
@@ -289,12 +289,12 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
 
 
 def shown_vehicles(study: Study) -> list[VehicleStatus]:
-    """Return the vehicles to report on: the author's own if it is one, otherwise all; none for a crew without ways.
+    """Return the vehicles to report on: the author's own if it is one, otherwise all.
 
     Args:
         study: The study.
     """
-    if not study.vehicles and not study.returns:
+    if not study.vehicles and not study.must_return:
         return []
     return [
         status
@@ -304,7 +304,7 @@ def shown_vehicles(study: Study) -> list[VehicleStatus]:
 
 
 def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
-    """Return position in the domain, costs, budget and way back of a vehicle, in words."""
+    """Return position, costs, budget and return leg of a vehicle, in words."""
     parts = []
     if status.position is not None:
         position = status.position
@@ -315,8 +315,8 @@ def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"
         parts.append(f"{format_number(status.spent)}{budget} spent")
-    if status.way_back:
-        parts.append(f"{format_number(status.way_back)} for the way back")
+    if status.return_cost:
+        parts.append(f"{format_number(status.return_cost)} for the return leg")
     if status.left is not None:
         parts.append(f"{format_number(max(status.left, 0.0))} left")
     text = ", ".join(parts) or "at the start"

@@ -6,29 +6,29 @@ httpx. Names are imported on first use, so that `truvar.service.server` stays ch
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from truvar._names import offer
 
 if TYPE_CHECKING:
-    from truvar.remote.client import Server, connect
-    from truvar.remote.study import RemoteStudy
-    from truvar.service._auth import Tokens
-    from truvar.service._limits import ServiceLimits
-    from truvar.service.server import serve
+    from truvar.remote.client import Server as Server
+    from truvar.remote.client import connect as connect
+    from truvar.remote.study import RemoteStudy as RemoteStudy
+    from truvar.service._auth import Tokens as Tokens
+    from truvar.service._limits import ServiceLimits as ServiceLimits
+    from truvar.service.server import serve as serve
 
-__all__ = ["RemoteStudy", "Server", "ServiceLimits", "Tokens", "connect", "serve"]
-
-_MODULES = {
-    "RemoteStudy": "truvar.remote.study",
-    "Server": "truvar.remote.client",
-    "ServiceLimits": "truvar.service._limits",
-    "Tokens": "truvar.service._auth",
-    "connect": "truvar.remote.client",
-    "serve": "truvar.service.server",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "_auth": ("Tokens",),
+        "_limits": ("ServiceLimits",),
+        "serializers": ("encode", "posterior_slice", "view"),
+        "server": ("DEFAULT_PORT", "serve"),
+    },
+    elsewhere={
+        "RemoteStudy": "truvar.remote.study",
+        "Server": "truvar.remote.client",
+        "connect": "truvar.remote.client",
+    },
+)

@@ -110,7 +110,7 @@ class Ask(StrictModel):
     who: Annotated[str | None, Field(description="Vehicle that the suggestions are for.")] = None
     budget: Annotated[
         NonNegative | None,
-        Field(description="Total cost that the study must stay within, the way back included."),
+        Field(description="Total cost that the study must stay within, the return leg included."),
     ] = None
     context: Annotated[
         dict[str, Coordinate] | None,

@@ -89,7 +89,12 @@ def definition(study: Study) -> dict[str, Any]:
         "vehicles": study.vehicles,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
-    return {**serialized, "travels": study.travels, "returns": study.returns, "seed": study.seed}
+    return {
+        **serialized,
+        "travels": study.travels,
+        "returns": study.must_return,
+        "seed": study.seed,
+    }
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
@@ -240,7 +245,7 @@ def view(study: Study) -> dict[str, Any]:
         "vehicle_texts": [
             describe_vehicle(status, study.domain)
             for status in study.vehicle_statuses
-            if status.name or study.returns
+            if status.name or study.must_return
         ],
         "measurements": measurements(study),
         "failures": failures(study),

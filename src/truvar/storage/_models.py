@@ -1,4 +1,4 @@
-"""Database tables of a store, as they are now. `truvar.storage.migrations` has those of earlier versions.
+"""Database tables of a store, as they are now. `truvar.storage._migrations` has those of earlier versions.
 
 They are defined without SQLAlchemy's object-relational mapper, which takes a tenth of a second to
 import.

@@ -14,7 +14,7 @@ from truvar.storage._models import EVENTS, STUDIES, TOKENS
 from truvar.storage.deletions import copy_deletions
 from truvar.storage.rdb import RDBStorage
 
-BLOCK = 200  # rows that are copied at once
+_BLOCK = 200  # rows that are copied at once
 
 
 def copy_store(source: RDBStorage, target: RDBStorage) -> int:
@@ -73,7 +73,7 @@ def _copy_rows(source: RDBStorage, target: RDBStorage) -> int:
             values = {name: value for name, value in study.items() if name != "id"}
             key = writer.execute(insert(STUDIES).values(values)).inserted_primary_key
             query = select(EVENTS).where(EVENTS.c.study_id == study["id"]).order_by(EVENTS.c.number)
-            for block in reader.execute(query).mappings().partitions(BLOCK):
+            for block in reader.execute(query).mappings().partitions(_BLOCK):
                 writer.execute(
                     insert(EVENTS), [{**row, "study_id": key[0] if key else 0} for row in block]
                 )

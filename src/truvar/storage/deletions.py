@@ -25,12 +25,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
+from truvar.storage._migrations import ADVISORY_LOCK
 from truvar.storage._models import UTCDateTime
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH, now
-from truvar.storage.migrations import ADVISORY_LOCK
 from truvar.storage.rdb import RDBStorage
 
-DELETIONS = Table(
+_DELETIONS = Table(
     "truvar_deletions",
     MetaData(),
     Column("id", Integer, primary_key=True),
@@ -73,16 +73,16 @@ def note_deletion(connection: Connection, name: str, who: str, events: int) -> N
     """
     row = {"name": name, "who": who[:MAX_AUTHOR_LENGTH], "time": now(), "events": events}
     if connection.dialect.name != "postgresql":
-        DELETIONS.create(connection, checkfirst=True)
-        connection.execute(insert(DELETIONS).values(row))
+        _DELETIONS.create(connection, checkfirst=True)
+        connection.execute(insert(_DELETIONS).values(row))
         return
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
     try:
         with (
             connection.begin_nested()
         ):  # the user of the server may not be allowed to create tables
-            DELETIONS.create(connection, checkfirst=True)
-            connection.execute(insert(DELETIONS).values(row))
+            _DELETIONS.create(connection, checkfirst=True)
+            connection.execute(insert(_DELETIONS).values(row))
     except SQLAlchemyError:
         return
 
@@ -100,11 +100,11 @@ def copy_deletions(reader: Connection, writer: Connection) -> None:
         for row in _rows(reader)
     ]
     if rows:
-        DELETIONS.create(writer, checkfirst=True)
-        writer.execute(insert(DELETIONS), rows)
+        _DELETIONS.create(writer, checkfirst=True)
+        writer.execute(insert(_DELETIONS), rows)
 
 
 def _rows(connection: Connection) -> list[Any]:
-    if not inspect(connection).has_table(DELETIONS.name):
+    if not inspect(connection).has_table(_DELETIONS.name):
         return []
-    return list(connection.execute(select(DELETIONS).order_by(DELETIONS.c.id)).all())
+    return list(connection.execute(select(_DELETIONS).order_by(_DELETIONS.c.id)).all())

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
-MAX_FORK_WAIT = 5.0  # seconds that a fork waits for other threads
+_MAX_FORK_WAIT = 5.0  # seconds that a fork waits for other threads
 
 
 class Lock(Protocol):
@@ -34,7 +34,7 @@ class Lock(Protocol):
         ...
 
 
-class LockedObject(Protocol):
+class _LockedObject(Protocol):
     """An object that threads share by a lock."""
 
     @property
@@ -47,7 +47,7 @@ class LockedObject(Protocol):
         ...
 
 
-class ConnectedObject(Protocol):
+class _ConnectedObject(Protocol):
     """An object that has connections to a database."""
 
     def close_before_fork(self) -> None:
@@ -59,8 +59,8 @@ class ConnectedObject(Protocol):
         ...
 
 
-locked_objects: weakref.WeakSet[LockedObject] = weakref.WeakSet()
-connected_objects: weakref.WeakSet[ConnectedObject] = weakref.WeakSet()
+locked_objects: weakref.WeakSet[_LockedObject] = weakref.WeakSet()
+connected_objects: weakref.WeakSet[_ConnectedObject] = weakref.WeakSet()
 
 _uses_lock = (
     threading.Lock()
@@ -70,7 +70,7 @@ _uses: Counter[int] = Counter()  # databases in use, by thread
 _is_over = threading.Event()  # set unless a thread is about to fork
 _is_over.set()
 _one_at_a_time = threading.Lock()  # held by the thread that forks
-_held: list[LockedObject] = []  # whose locks the thread that forks has taken
+_held: list[_LockedObject] = []  # whose locks the thread that forks has taken
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def database_use() -> Iterator[None]:
 def let_fork() -> None:
     """Let a thread that waits to fork take a lock first; one that is taken again and again is hardly ever free."""
     if not _is_over.is_set():
-        _is_over.wait(MAX_FORK_WAIT)
+        _is_over.wait(_MAX_FORK_WAIT)
 
 
 def members(objects: weakref.WeakSet[T]) -> list[T]:
@@ -105,7 +105,7 @@ def members(objects: weakref.WeakSet[T]) -> list[T]:
 def _before_fork() -> None:
     _one_at_a_time.acquire()
     _is_over.clear()
-    deadline = time.monotonic() + MAX_FORK_WAIT
+    deadline = time.monotonic() + _MAX_FORK_WAIT
     # The locks of studies come before databases, as in every thread that uses a stored study.
     for shared in members(locked_objects):
         if shared.fork_lock.acquire(timeout=max(0.0, deadline - time.monotonic())):

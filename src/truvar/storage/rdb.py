@@ -44,42 +44,44 @@ from truvar.messages import for_interface, mask_passwords
 from truvar.storage._checksums import ROW_COLUMNS, event_checksum, name_checksum, row_checksum
 from truvar.storage._connections import check_url, error_text, open_engine
 from truvar.storage._files import FileIdentity, FileState, OpenFiles, file_identity, file_state
+from truvar.storage._migrations import prepare_tables, read_version
 from truvar.storage._models import EVENTS, SCHEMA_VERSION, STUDIES
 from truvar.storage._postgres import is_overdue, keep_alive
 from truvar.storage._turns import turns_at
 from truvar.storage.base import Event, StudySummary, Transaction, check_study_name
 from truvar.storage.forks import connected_objects, database_use, members
-from truvar.storage.migrations import prepare_tables, read_version
 from truvar.storage.serialization import deserialize, dump_json, serialize
 
 if TYPE_CHECKING:
     import pandas as pd
 
-UNREACHABLE_SECONDS = 5.0  # after an answer was waited for in vain, in which no other is waited for
-DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
-LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
+_UNREACHABLE_SECONDS = (
+    5.0  # after an answer was waited for in vain, in which no other is waited for
+)
+_DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
+_LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
 # Statements of every transaction. SQLAlchemy keeps what it compiles of a statement with the object.
 _ROW_NAMES = (*ROW_COLUMNS, "checksum")
 _EVENT_NAMES = ("number", "time", "who", "kind", "details", "checksum")
-READ_ROW = select(*(STUDIES.c[name] for name in (*_ROW_NAMES, "name", "name_checksum"))).where(
+_READ_ROW = select(*(STUDIES.c[name] for name in (*_ROW_NAMES, "name", "name_checksum"))).where(
     STUDIES.c.id == bindparam("study")
 )
-READ_AND_LOCK_ROW = READ_ROW.with_for_update()
-UPDATE_ROW = (
+_READ_AND_LOCK_ROW = _READ_ROW.with_for_update()
+_UPDATE_ROW = (
     update(STUDIES)
     .where(STUDIES.c.id == bindparam("study"))
     .values({name: bindparam(f"new_{name}") for name in _ROW_NAMES})
 )
-READ_EVENTS = (
+_READ_EVENTS = (
     select(*(EVENTS.c[name] for name in _EVENT_NAMES))
     .where(EVENTS.c.study_id == bindparam("study"), EVENTS.c.number > bindparam("after"))
     .order_by(EVENTS.c.number)
 )
-READ_CHECKSUM = select(EVENTS.c.checksum).where(
+_READ_CHECKSUM = select(EVENTS.c.checksum).where(
     EVENTS.c.study_id == bindparam("study"), EVENTS.c.number == bindparam("number")
 )
-INSERT_EVENTS = insert(EVENTS)
+_INSERT_EVENTS = insert(EVENTS)
 
 _storages: weakref.WeakSet[RDBStorage] = weakref.WeakSet()  # all of this process
 
@@ -170,7 +172,7 @@ class RDBStorage:
             return sorted(connection.scalars(select(STUDIES.c.name)))
 
     def list_studies(self) -> pd.DataFrame:
-        """Return a row per study, sorted by name, with the columns `LISTED_COLUMNS`.
+        """Return a row per study, sorted by name, with the columns `_LISTED_COLUMNS`.
 
         The goal of a study whose row does not match its checksum is "damaged".
         """
@@ -189,9 +191,9 @@ class RDBStorage:
                 ) from None
         for row in map(_plain, found):
             if row["checksum"] != row_checksum(row) or not _is_name_intact(row):
-                row["goal"] = DAMAGED_GOAL
-            rows.append([row[name] for name in LISTED_COLUMNS])
-        return pd.DataFrame(rows, columns=list(LISTED_COLUMNS))
+                row["goal"] = _DAMAGED_GOAL
+            rows.append([row[name] for name in _LISTED_COLUMNS])
+        return pd.DataFrame(rows, columns=list(_LISTED_COLUMNS))
 
     # -- connections
     # ----------------------------------------------------------------------------------------------
@@ -364,7 +366,7 @@ class RDBStorage:
             yield
         except DBAPIError as error:
             if is_overdue(error.orig):  # those who come next need not wait as long
-                self._unreachable_until = time.monotonic() + UNREACHABLE_SECONDS
+                self._unreachable_until = time.monotonic() + _UNREACHABLE_SECONDS
             raise StorageError(f"the store {self.label} {error_text(error)}") from None
         except (
             UnicodeDecodeError,
@@ -460,10 +462,10 @@ class RDBEventLog:
                 rows = _event_rows(study_id, transaction.appended, row["head"])
                 row |= _study_values(transaction)
                 row |= {"events": rows[-1]["number"], "head": rows[-1]["checksum"]}
-                connection.execute(INSERT_EVENTS, rows)
+                connection.execute(_INSERT_EVENTS, rows)
                 values = {f"new_{name}": value for name, value in row.items()}
                 connection.execute(
-                    UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)}
+                    _UPDATE_ROW, {"study": study_id, **values, "new_checksum": row_checksum(row)}
                 )
         self._study_id = study_id
         self._known = (row["events"], row["head"])
@@ -490,7 +492,7 @@ class RDBEventLog:
 
     def _read_row(self, connection: Connection, lock: bool = False) -> dict[str, Any]:
         """Return the row of the study, and lock it in PostgreSQL if that is asked for."""
-        query = READ_AND_LOCK_ROW if lock and not self.storage.is_sqlite else READ_ROW
+        query = _READ_AND_LOCK_ROW if lock and not self.storage.is_sqlite else _READ_ROW
         try:
             found = connection.execute(query, {"study": self._study_id}).mappings().one_or_none()
         except (TypeError, ValueError) as error:
@@ -539,7 +541,7 @@ class RDBEventLog:
         events = []
         try:
             for found in connection.execute(
-                READ_EVENTS, {"study": self._study_id, "after": after}
+                _READ_EVENTS, {"study": self._study_id, "after": after}
             ).mappings():
                 number += 1
                 head = event_checksum(head, _plain(found))
@@ -614,7 +616,7 @@ class RDBEventLog:
         """Return the checksum of an event that was read before."""
         if number == 0 or self._known[0] == number:
             return self._known[1] if number else ""
-        return str(connection.scalar(READ_CHECKSUM, {"study": self._study_id, "number": number}))
+        return str(connection.scalar(_READ_CHECKSUM, {"study": self._study_id, "number": number}))
 
     def _damaged(self, reason: str) -> DamagedStudyError:
         return DamagedStudyError(

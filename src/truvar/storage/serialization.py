@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._names import RENAMED, STORED_MODULES
 from truvar._typing import Array
-from truvar.acquisition.registry import POLICY_MODULES
 from truvar.domain.domain import Domain
 from truvar.domain.geo import ORIGINS
 from truvar.domain.grid import mesh
@@ -32,21 +32,21 @@ from truvar.tabular.labels import RowLabels
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
-KERNEL_MODULE = "sklearn.gaussian_process.kernels"
-DEFAULT_BOUNDS = {
+_STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
+_KERNEL_MODULE = "sklearn.gaussian_process.kernels"
+_DEFAULT_BOUNDS = {
     "kind": "tuple",
     "values": [1e-05, 100000.0],
 }  # of a kernel's parameters, as stored
-RESTORED_TIMES = (
+_RESTORED_TIMES = (
     "datetime64[ns]",
     "datetime64[us]",
     "datetime64[s]",
 )  # column types that are stored as text
 # Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take
 # memory at will.
-COLUMN_TYPES = frozenset(
-    {"object", "bool", *RESTORED_TIMES}
+_COLUMN_TYPES = frozenset(
+    {"object", "bool", *_RESTORED_TIMES}
     | {str(np.dtype(f"{order}{kind}")) for order in "<>" for kind in ("f2", "f4", "f8")}
     | {
         str(np.dtype(f"{order}{kind}{size}"))
@@ -55,58 +55,20 @@ COLUMN_TYPES = frozenset(
         for size in (1, 2, 4, 8)
     }
 )
-MAX_KIND_LENGTH = 20  # characters of the kind of an event
-SHORT_TEXT = 60  # characters of an invalid text that a message repeats
+_MAX_KIND_LENGTH = 20  # characters of the kind of an event
+_SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
-# Classes that can be stored, with their modules. They are imported when they are needed.
-CLASS_MODULES: dict[str, str] = {
-    "Maximize": "truvar.domain.goals",
-    "Minimize": "truvar.domain.goals",
-    "LevelSet": "truvar.domain.goals",
-    "Bands": "truvar.domain.goals",
-    "Range": "truvar.domain.parameters",
-    "Log": "truvar.domain.parameters",
-    "Integer": "truvar.domain.parameters",
-    "Ordinal": "truvar.domain.parameters",
-    "Categorical": "truvar.domain.parameters",
-    "Boolean": "truvar.domain.parameters",
-    "Date": "truvar.domain.dates",
-    "NoiseLevels": "truvar.domain.costs",
-    "Cost": "truvar.domain.costs",
-    "Tasks": "truvar.domain.costs",
-    "Euclidean": "truvar.domain.travel",
-    "GreatCircle": "truvar.domain.travel",
-    "Network": "truvar.domain.travel",
-    "TravelMatrix": "truvar.domain.travel",
-    "Vehicle": "truvar.domain.vehicles",
-    "LinearConstraint": "truvar.domain.constraints",
-    "PolygonConstraint": "truvar.domain.constraints",
-    "Learned": "truvar.models.priors",
-    "Model": "truvar.models.fit",
-    "EnsembleModel": "truvar.models.ensemble",
-    "NoiseModel": "truvar.models._noise",
-    "TaskModel": "truvar.models._coregionalization",
-    "OutputTransform": "truvar.models.transforms",
-    "TopK": "truvar.acquisition.truvar",
-    "LogBeta": "truvar.acquisition.confidence",
-    "ConstantBeta": "truvar.acquisition.confidence",
-    "TheoremBeta": "truvar.acquisition.confidence",
-    "RKHSBeta": "truvar.acquisition.confidence",
-    **POLICY_MODULES,
-}
-# Stored studies contain class names. A class that is renamed is listed here as old name -> new
-# name.
-RENAMED_CLASSES = {"Top": "TopK"}
-# Old names of fields, by the class as it is stored.
-RENAMED_FIELDS: dict[str, dict[str, str]] = {
-    "Learned": {"every": "refit_every", "least": "min_observations", "initial": "n_initial"},
-}
 # Values of fields that classes got later, where what was stored before must not mean their
 # defaults.
 ADDED_FIELDS: dict[str, dict[str, Any]] = {
     "Learned": {"marginalise": False},
     "Plus": {"refine": False},
     "TruVaR": {"nodes": 8, "refine": False},
+}
+# Fields that were renamed: class -> old name -> present name. Stored studies may have the old one.
+_RENAMED_FIELDS = {
+    "Cost": {"returns": "must_return"},
+    "Learned": {"every": "refit_every", "least": "min_observations", "initial": "n_initial"},
 }
 
 
@@ -119,7 +81,7 @@ def serialize(value: Any, what: str = "this value") -> Any:
 
     Args:
         value: Numbers, text, containers, arrays, domains, and objects of the classes in
-            `CLASS_MODULES` or of scikit-learn's kernel classes.
+            `STORED_MODULES` or of scikit-learn's kernel classes.
         what: Name of the value in the message of the exception.
 
     Raises:
@@ -132,7 +94,7 @@ def serialize(value: Any, what: str = "this value") -> Any:
     if pandas is not None and isinstance(value, (pandas.Series, pandas.Index)):
         return serialize(value.to_numpy(), what)
     name = type(value).__name__
-    if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
+    if type(value).__module__ == _KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
     if is_dataclass(value) and _stored_class(name) is type(value):
         return _serialize_object(
@@ -233,11 +195,12 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         kernel = _deserialize_named_kernel(serialized)
         if kernel is not None:
             return kernel
-    stored = _stored_class(RENAMED_CLASSES.get(kind, kind))
+    stored = _stored_class(RENAMED.get(kind, kind))
     if stored is not None:
+        names = _RENAMED_FIELDS.get(kind, {})
+        parts = {names.get(key, key): item for key, item in parts.items()}
         parts = ADDED_FIELDS.get(kind, {}) | parts
-        renamed = RENAMED_FIELDS.get(kind, {})
-        return stored(**{renamed.get(key, key): convert(item) for key, item in parts.items()})
+        return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:
         raise SerializationError(
@@ -259,14 +222,14 @@ def _serialize_object(name: str, parts: Mapping[str, Any], what: str) -> dict[st
 
 
 def _stored_class(name: str) -> Any:
-    """Return the class of that name from `CLASS_MODULES`, or None."""
-    module = CLASS_MODULES.get(name)
+    """Return the class of that name from `STORED_MODULES`, or None."""
+    module = STORED_MODULES.get(name)
     return None if module is None else getattr(import_module(module), name)
 
 
 def _kernel_class(name: str) -> Any:
     """Return the kernel class of that name from scikit-learn, or None."""
-    kernels = import_module(KERNEL_MODULE)
+    kernels = import_module(_KERNEL_MODULE)
     found = getattr(kernels, name, None)
     return found if isinstance(found, type) and issubclass(found, kernels.Kernel) else None
 
@@ -280,11 +243,11 @@ def _deserialize_named_kernel(serialized: Mapping[str, Any]) -> NamedKernel | No
         shape = serialized["k2"]
         if (
             constant["kind"] != "ConstantKernel"
-            or constant["constant_value_bounds"] != DEFAULT_BOUNDS
+            or constant["constant_value_bounds"] != _DEFAULT_BOUNDS
         ):
             return None
         variance = constant["constant_value"]
-    if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != DEFAULT_BOUNDS:
+    if shape["kind"] not in ("RBF", "Matern") or shape["length_scale_bounds"] != _DEFAULT_BOUNDS:
         return None
     if shape["kind"] == "RBF":
         return NamedKernel("rbf", deserialize(shape["length_scale"]), variance)
@@ -343,7 +306,7 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
             "type": str(numbers.dtype),
             "values": _serialize_array(numbers, str(name)),
         }
-    kind = str(column.dtype) if str(column.dtype) in RESTORED_TIMES else "object"
+    kind = str(column.dtype) if str(column.dtype) in _RESTORED_TIMES else "object"
     texts: list[str | None] = [
         str(item) for item in column
     ]  # dates and other types are stored as text
@@ -353,7 +316,7 @@ def _serialize_column(frame: pd.DataFrame, position: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class StoredTable:
+class _StoredTable:
     """Table of a stored domain, which becomes a DataFrame when it is called.
 
     Attributes:
@@ -369,10 +332,10 @@ class StoredTable:
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            if column["type"] not in COLUMN_TYPES:
+            if column["type"] not in _COLUMN_TYPES:
                 raise SerializationError(
                     f"the type of the column {column['name']!r} must be one of "
-                    f"{', '.join(sorted(COLUMN_TYPES))}, got "
+                    f"{', '.join(sorted(_COLUMN_TYPES))}, got "
                     f"{_shorten(str(column['type']))}; export the study again"
                 )
 
@@ -410,7 +373,7 @@ def _deserialize_domain(parts: Mapping[str, Any]) -> Domain:
         if "labels" in parts:
             n_rows = len(parts["table"][0]["values"])
             labels = RowLabels.from_dict(deserialize(parts["labels"]), n_rows)
-        table = StoredTable(parts["table"], deserialize(parts.get("origin", {})))
+        table = _StoredTable(parts["table"], deserialize(parts.get("origin", {})))
         if "axes" in parts:
             sides = tuple(np.array(axis, dtype=float) for axis in parts["axes"])
             ends = np.array([(axis.min(), axis.max()) for axis in sides])
@@ -480,7 +443,7 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
         isinstance(who, str)
         and len(who) <= MAX_AUTHOR_LENGTH
         and isinstance(kind, str)
-        and len(kind) <= MAX_KIND_LENGTH
+        and len(kind) <= _MAX_KIND_LENGTH
     ):
         raise ValueError(
             "expected the author and the kind of an event as text, got "
@@ -499,7 +462,11 @@ def event_from_dict(serialized: Mapping[str, Any]) -> Event:
 def study_to_json(name: str | None, events: Sequence[Event]) -> str:
     """Return a study, given by its name and events, as JSON text."""
     return dump_json(
-        {"format": STUDY_FORMAT, "name": name, "events": [event_to_dict(event) for event in events]}
+        {
+            "format": _STUDY_FORMAT,
+            "name": name,
+            "events": [event_to_dict(event) for event in events],
+        }
     )
 
 
@@ -521,9 +488,9 @@ def study_from_json(text: str) -> tuple[str | None, list[Event]]:
             f"a study as text must be what {writer} wrote, got {_shorten(text)}; check the file or "
             "text"
         ) from None
-    if study_format != STUDY_FORMAT:
+    if study_format != _STUDY_FORMAT:
         raise SerializationError(
-            f"the study format must be {STUDY_FORMAT!r}, got {study_format!r}; update truvar"
+            f"the study format must be {_STUDY_FORMAT!r}, got {study_format!r}; update truvar"
         )
     try:
         events = [event_from_dict(event) for event in serialized]
@@ -547,4 +514,4 @@ def _check_numbers(events: Sequence[Event]) -> None:
 
 
 def _shorten(text: str) -> str:
-    return repr(text if len(text) <= SHORT_TEXT else f"{text[:SHORT_TEXT]}...")
+    return repr(text if len(text) <= _SHORT_TEXT else f"{text[:_SHORT_TEXT]}...")

@@ -22,8 +22,8 @@ from truvar.storage.base import now
 from truvar.storage.rdb import RDBStorage
 
 Access = Literal["read", "write"]
-MAX_TOKEN_NAME = 40  # characters
-MAX_SECONDS = 100 * 366 * 86_400  # a hundred years
+_MAX_TOKEN_NAME = 40  # characters
+_MAX_SECONDS = 100 * 366 * 86_400  # a hundred years
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class StoredToken:
         )
 
 
-def token_digest(token: str) -> str:
+def _token_digest(token: str) -> str:
     """Return the digest of a token, by which it is found."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
@@ -83,14 +83,14 @@ def add_token(
     Raises:
         InvalidArgumentError: If the name is taken or cannot be used.
     """
-    if not 0 < len(name) <= MAX_TOKEN_NAME or not name.isprintable() or name != name.strip():
+    if not 0 < len(name) <= _MAX_TOKEN_NAME or not name.isprintable() or name != name.strip():
         raise InvalidArgumentError(
-            f"a token needs a name of 1 to {MAX_TOKEN_NAME} printable characters, got {name!r}; "
+            f"a token needs a name of 1 to {_MAX_TOKEN_NAME} printable characters, got {name!r}; "
             "give another"
         )
-    if seconds is not None and not 0 < seconds <= MAX_SECONDS:
+    if seconds is not None and not 0 < seconds <= _MAX_SECONDS:
         raise InvalidArgumentError(
-            f"a token must be valid for > 0 s and <= {MAX_SECONDS:g} s, got {seconds:g}; change it"
+            f"a token must be valid for > 0 s and <= {_MAX_SECONDS:g} s, got {seconds:g}; change it"
         )
     token = secrets.token_urlsafe(32)
     created = now()
@@ -98,7 +98,7 @@ def add_token(
     names = None if studies is None else json.dumps(sorted(studies))
     values: dict[str, Any] = {
         "name": name,
-        "digest": token_digest(token),
+        "digest": _token_digest(token),
         "access": access,
         "studies": names,
         "created": created,

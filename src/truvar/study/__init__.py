@@ -1,1 +1,57 @@
 """The stateful ask-and-tell interface."""
+
+from __future__ import annotations
+
+from truvar._names import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "base": ("BaseStudy",),
+        "cancellation": ("cancellable",),
+        "commands": (
+            "Allow",
+            "Command",
+            "Correct",
+            "Exclude",
+            "Fail",
+            "Fit",
+            "MAX_LEASE",
+            "MAX_REASON_LENGTH",
+            "MAX_REPEATS",
+            "Receipt",
+            "Tell",
+            "TellRepeats",
+            "Withdraw",
+        ),
+        "convergence": (
+            "CHECKPOINTS",
+            "ScoreAfter",
+            "best_values",
+            "checkpoints",
+            "past_scores",
+            "score_history",
+            "score_source",
+        ),
+        "executors": ("WorkerPool",),
+        "integrity": ("check_store",),
+        "limits": ("RunLimits",),
+        "lookahead": ("Lookahead",),
+        "measurements_io": (
+            "MeasurementInput",
+            "parse_csv",
+            "parse_words",
+            "parse_workbook",
+            "skip_repeated",
+            "tell_all",
+            "without_keys",
+        ),
+        "outliers": ("outlier_messages",),
+        "records": ("FailureRecord", "MeasurementRecord"),
+        "result": ("Best", "BestObserved", "Result"),
+        "stored": ("load", "studies"),
+        "study": ("Study",),
+        "suggestion": ("Suggestion",),
+        "vehicles": ("VehicleStatus", "ask_next"),
+    },
+)

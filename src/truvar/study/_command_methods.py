@@ -98,7 +98,7 @@ class CommandMethods(ABC):
             who: Vehicle that the suggestions are for; needed if the study has several, unless the
                 author of the study object is one of them. What is pending for the others is taken
                 into account.
-            budget: Total cost that the study must stay within, the way back included if it is
+            budget: Total cost that the study must stay within, the return leg included if it is
                 compulsory; only what it allows is suggested. Default: the budget among the limits
                 of a study whose vehicles must return.
             context: Value of every context column of the domain, which is given, not chosen: the

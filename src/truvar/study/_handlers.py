@@ -179,7 +179,7 @@ def choose(
 def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool) -> str:
     """Return why a vehicle is suggested nothing more; `useful`: it could pay for what gains nothing."""
     owner = "" if vehicle is None else f" of {vehicle}"
-    back = "" if origin.home is None else " and the way back"
+    back = "" if origin.home is None else " and the return leg"
     measurement = "useful measurement" if useful else "measurement"
     return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
 

@@ -308,8 +308,8 @@ class _Run:
 
     @property
     def _return_budget(self) -> float | None:
-        """The budget that must pay for the way back; None if nobody must return."""
-        return self.limits.budget if self.study.returns else None
+        """The budget that must pay for the return leg; None if nobody must return."""
+        return self.limits.budget if self.study.must_return else None
 
     def _warn_of_obstacle(self, message: str) -> None:
         """Warn once that the run goes on because the measurements contradict the model."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from truvar._deprecation import deprecated_attribute
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
@@ -40,7 +41,7 @@ class BaseStudy(CommandMethods):
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
-        returns: Whether the way back to the start is compulsory.
+        must_return: Whether the return leg to the start is compulsory.
     """
 
     name: str | None
@@ -52,7 +53,9 @@ class BaseStudy(CommandMethods):
     levels: NoiseLevels | None
     travels: bool
     vehicles: dict[str, Vehicle]
-    returns: bool
+    must_return: bool
+
+    returns = deprecated_attribute("must_return", removed_in="0.5.0")
 
     @property
     @abstractmethod
@@ -96,7 +99,7 @@ class BaseStudy(CommandMethods):
     @property
     @abstractmethod
     def vehicle_statuses(self) -> list[VehicleStatus]:
-        """Position, costs, way back and budget of every vehicle, or of the single crew."""
+        """Position, costs, return leg and budget of every vehicle, or of the single crew."""
 
     @property
     @abstractmethod
@@ -295,14 +298,14 @@ class BaseStudy(CommandMethods):
             truth: True values on the domain, where they are known.
             kind: What to draw, by the names of `tv.plot`: "overview", "map", "slices", "contours",
                 "convergence", "importance", "model_check" or "route".
-            options: Further arguments of that function, such as theme="dark" or backend="plotly".
+            options: Further arguments of that function, such as theme="dark".
 
         Returns:
-            A matplotlib Figure, or one of Plotly.
+            A matplotlib Figure.
 
         Raises:
             InvalidArgumentError: If there is no such kind, or it does not take an argument.
-            MissingDependencyError: If matplotlib, or Plotly, is not installed.
+            MissingDependencyError: If matplotlib is not installed.
 
         Example:
             >>> study.plot(kind="slices", theme="dark")

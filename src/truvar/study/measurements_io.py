@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +28,7 @@ from truvar.tabular.delimited import (
     read_cells,
 )
 from truvar.tabular.labels import label_key
+from truvar.tabular.numbers import as_integer, parse_integer, parse_number
 from truvar.tabular.tables import excel_rows
 from truvar.validation import check_finite
 
@@ -159,7 +159,7 @@ def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
         )
     if domain.has_row_names and can_be_given(domain):
         return labelled_point(domain, word)
-    return _parse_integer(word)
+    return parse_integer(word)
 
 
 def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
@@ -391,7 +391,7 @@ class MeasurementReader:
         value = self._number(cells[self._columns["value"]], "the value")
         options = self._options(cells)
         given = cells.get(self._columns["id"])
-        id_ = None if given is None else _as_integer(given)
+        id_ = None if given is None else as_integer(given)
         point = self._point(cells)
         if id_ is not None and (point is None or _is_same_point(self._points.get(id_), point)):
             options.pop("level", None)  # a suggestion has its own level and task
@@ -424,7 +424,7 @@ class MeasurementReader:
             elif name == "who":
                 continue  # a file of another study
             elif name == "level":
-                options[name] = _as_integer(cell)
+                options[name] = as_integer(cell)
             else:
                 options[name] = self._number(cell, name)
         return options
@@ -521,42 +521,3 @@ def _parse_value(domain: Domain, name: str, text: str) -> Any:
         raise InvalidMeasurementError(
             f"{name} must be a finite number, got {text!r}; correct it"
         ) from None
-
-
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-
-
-def parse_number(text: str, name: str) -> float:
-    """Return the number that a word means, with a decimal point, or a comma where it cannot separate thousands."""
-    plain = text.strip()
-    if THOUSANDS.fullmatch(plain):
-        point = plain.replace(",", ".")
-        raise InvalidMeasurementError(
-            f"{name} is ambiguous, got {text!r}: the comma may separate thousands; write {point} "
-            "or "
-            f"{plain.replace(',', '')}"
-        )
-    if DECIMAL_COMMA.fullmatch(plain):
-        text = plain.replace(",", ".")
-    try:
-        return check_finite(float(text), name)
-    except (ValueError, InvalidArgumentError):
-        raise InvalidMeasurementError(
-            f"{name} must be a finite number, got {text!r}; correct it"
-        ) from None
-
-
-def _as_integer(cell: Any) -> int:
-    """Return an id or level that is text, or a number as DataFrames with missing entries have it."""
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    return _parse_integer(str(cell).removesuffix(".0"))
-
-
-def _parse_integer(text: str) -> int:
-    if not text.isdecimal():
-        raise InvalidMeasurementError(
-            f"an id or level must be a whole number, got {text!r}; correct it"
-        )
-    return int(text)

@@ -199,7 +199,7 @@ class Study(BaseStudy, LocalViews):
         self.levels = actions.noise_levels
         self.travels = actions.travels
         self.vehicles = dict(config.vehicles)
-        self.returns = actions.returns
+        self.must_return = actions.must_return
         self._state = state
         self._session = StudySession(state, event_log)
         self._stop_reason = None  # of the last run, until something changes

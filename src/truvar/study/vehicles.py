@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._deprecation import deprecated_attribute
 from truvar._typing import Array
 from truvar.domain.costs import Cost
 from truvar.domain.vehicles import Departure, Vehicle
@@ -33,9 +34,9 @@ class VehicleStatus:
         spent: Their total cost, that of failed ones included.
         pending: Ids of its pending suggestions.
         pending_cost: Their expected cost.
-        way_back: Cost of the way from the position to the start; 0 if it need not return.
+        return_cost: Cost of the leg from the position to the start; 0 if it need not return.
         budget: Its own budget; None if it has none.
-        left: What is left of it after measurements, pending suggestions and the way back; None
+        left: What is left of it after measurements, pending suggestions and the return leg; None
             without a budget.
     """
 
@@ -45,13 +46,16 @@ class VehicleStatus:
     spent: float
     pending: tuple[int, ...]
     pending_cost: float
-    way_back: float
+    return_cost: float
     budget: float | None
     left: float | None
 
+    way_back = deprecated_attribute("return_cost", removed_in="0.5.0")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {**asdict(self), "pending": list(self.pending)}
+        former = {"way_back": self.return_cost}  # the name until 0.5.0
+        return {**asdict(self), "pending": list(self.pending), **former}
 
 
 def resolve_vehicle(
@@ -128,29 +132,29 @@ def departure(state: StudyState, who: str | None, budget: float | None = None) -
     Args:
         state: The state of the study.
         who: The vehicle; None for the single crew.
-        budget: Total cost that all measurements, and the ways back if they are compulsory, must
-            stay within; None: the budget among the limits of the study if the way back is
+        budget: Total cost that all measurements, and the return legs if they are compulsory, must
+            stay within; None: the budget among the limits of the study if the return leg is
             compulsory, otherwise only that of the vehicle.
     """
     config = state.config
     actions = state.learner.actions
     vehicle = config.vehicles.get(who, Vehicle()) if who is not None else Vehicle()
-    home = start_position(state, who) if actions.returns else None
+    home = start_position(state, who) if actions.must_return else None
     position = last_position(state, who)
-    if budget is None and actions.returns:
+    if budget is None and actions.must_return:
         budget = config.limits.get("budget")
     left = np.inf
     if budget is not None:
         left = budget - state.learner.spent - sum(action.cost for action in state.pending.values())
         others = [name for name in config.vehicles if name != who]
-        left -= sum(_way_back(state, name) for name in others)
+        left -= sum(_return_cost(state, name) for name in others)
     if vehicle.budget is not None:
         left = min(left, vehicle.budget - _committed(state, who))
     return Departure(position, vehicle.speed, home, left)
 
 
 def check_starts(state: StudyState) -> None:
-    """Check the starts of all vehicles, and that the way back has somewhere to lead.
+    """Check the starts of all vehicles, and that the return leg has somewhere to lead.
 
     Raises:
         InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or
@@ -160,10 +164,10 @@ def check_starts(state: StudyState) -> None:
     names: list[str | None] = [*config.vehicles] or [None]
     for name in names:
         start = start_position(state, name)
-        if state.learner.actions.returns and start is None:
+        if state.learner.actions.must_return and start is None:
             owner = "the cost" if name is None else f"vehicle {name!r}"
             raise InvalidArgumentError(
-                f"returns needs a start to return to, got none for {owner}; give start={{...}}"
+                f"must_return needs a start to return to, got none for {owner}; give start={{...}}"
             )
         if (
             name is not None
@@ -188,12 +192,12 @@ def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
 
     Args:
         study: The study, with or without vehicles.
-        budget: Total cost that the study must stay within; it counts if the way back is compulsory.
+        budget: Total cost that the study must stay within; it counts if the return leg is compulsory.
 
     Raises:
         Finished: If there is nothing to suggest for any of them.
     """
-    budget = budget if study.returns else None
+    budget = budget if study.must_return else None
     if not study.vehicles:
         return study.ask(budget=budget)
     order = sorted(study.vehicle_statuses, key=lambda status: status.spent)
@@ -207,7 +211,7 @@ def _status(state: StudyState, who: str | None) -> VehicleStatus:
     position = last_position(state, who)
     pending = [action for action in state.pending.values() if action.who == who]
     budget = None if who is None else state.config.vehicles[who].budget
-    back = _way_back(state, who)
+    back = _return_cost(state, who)
     left = None if budget is None else budget - _committed(state, who) - back
     return VehicleStatus(
         name=who,
@@ -218,19 +222,19 @@ def _status(state: StudyState, who: str | None) -> VehicleStatus:
         spent=spent_by(state, who),
         pending=tuple(action.id for action in pending),
         pending_cost=float(sum(action.cost for action in pending)),
-        way_back=back,
+        return_cost=back,
         budget=budget,
         left=left,
     )
 
 
-def _way_back(state: StudyState, who: str | None) -> float:
-    """Return the cost of the way back from the position of a vehicle; 0 if it need not return."""
+def _return_cost(state: StudyState, who: str | None) -> float:
+    """Return the cost of the return leg from the position of a vehicle; 0 if it need not return."""
     actions = state.learner.actions
-    if not actions.returns:
+    if not actions.must_return:
         return 0.0
     speed = 1.0 if who is None else state.config.vehicles[who].speed
-    return actions.way_back(
+    return actions.return_cost(
         Departure(speed=speed, home=start_position(state, who)), last_position(state, who)
     )
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 # what pandas calls a first column without a name, such as the index that `to_csv` wrote
 SAVED_INDEX = "Unnamed: 0"
-SHIFTED_REMEDY = (
+_SHIFTED_REMEDY = (
     "if the lines of the file end with a delimiter, pandas shifted the columns: read it with "
     "Domain.table(path) or "
     "pd.read_csv(path, index_col=False)"
 )
-SHOWN_LABELS = 3  # labels that a message repeats
+_SHOWN_LABELS = 3  # labels that a message repeats
 _UNNAMED = re.compile(r"Unnamed: (?P<position>\d+)")
 _WITH_UNIT = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*(?P<unit>[^\d\s.,:;/+-]\S*)")
 
@@ -103,7 +103,7 @@ def empty_column(name: str, frame: pd.DataFrame) -> InvalidDomainError:
     """Return the exception for a coordinate that is missing in every row."""
     remedy = f"leave {name!r} out of the columns"
     if name == frame.columns[-1]:
-        remedy += f"; or, {SHIFTED_REMEDY}"
+        remedy += f"; or, {_SHIFTED_REMEDY}"
     return InvalidDomainError(
         f"every coordinate must be given, got none in any row of column {name!r}; {remedy}"
     )
@@ -132,10 +132,10 @@ def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     last = frame.columns[-1]
     if last in names or not frame.iloc[:, -1].isna().all():
         return
-    shown = ", ".join(str(label) for label in labels[:SHOWN_LABELS])
+    shown = ", ".join(str(label) for label in labels[:_SHOWN_LABELS])
     warnings.warn(
         f"column {last!r} is empty, and the rows have labels without a name ({shown}, ...); "
-        f"{SHIFTED_REMEDY}",
+        f"{_SHIFTED_REMEDY}",
         stacklevel=4,
     )
 

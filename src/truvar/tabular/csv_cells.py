@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do not show it
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do not show it
 
 
 def measurements_csv(frame: pd.DataFrame) -> str:
@@ -18,22 +18,24 @@ def measurements_csv(frame: pd.DataFrame) -> str:
 
 def quoted_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which no name and no text can be taken for a formula."""
-    safe = frame.rename(columns=quote_cell)
+    safe = frame.rename(columns=_quote_cell)
     for position, column in enumerate(safe.columns):
         if safe.dtypes.iloc[position].kind == "O":
             safe = safe.assign(
-                **{str(column): [quote_cell(cell) for cell in safe.iloc[:, position]]}
+                **{str(column): [_quote_cell(cell) for cell in safe.iloc[:, position]]}
             )
     return safe
 
 
-def quote_cell(cell: Any) -> Any:
+def _quote_cell(cell: Any) -> Any:
     """Return a cell that a spreadsheet shows and does not compute."""
-    return f"{QUOTE}{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+    return f"{_QUOTE}{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
 def unquote_cell(cell: str) -> str:
-    """Return the text that `quote_cell` was given."""
+    """Return the text that `_quote_cell` was given."""
     return (
-        cell[1:] if cell.startswith(tuple(f"{QUOTE}{start}" for start in FORMULA_STARTS)) else cell
+        cell[1:]
+        if cell.startswith(tuple(f"{_QUOTE}{start}" for start in _FORMULA_STARTS))
+        else cell
     )

@@ -22,23 +22,23 @@ from io import StringIO
 
 from truvar.exceptions import InvalidArgumentError
 
-DELIMITERS = (",", ";", "\t", "|")
-OTHER_DELIMITERS = {
+_DELIMITERS = (",", ";", "\t", "|")
+_OTHER_DELIMITERS = {
     "spaces": r"\s+",
     "colons": ":",
 }  # recognised, but refused: they also occur within cells
-MIN_LINES = 2  # the header and a row
-CHECKED_LINES = 20  # lines that must split alike
-GROUPING = (
+_MIN_LINES = 2  # the header and a row
+_CHECKED_LINES = 20  # lines that must split alike
+_GROUPING = (
     " '\u2019\u00a0\u2009\u202f"  # characters between thousands that are never a decimal sign
 )
-MISSING = frozenset(
+_MISSING = frozenset(
     {"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"}
 )  # in lower case
 
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _GROUPED = {sign: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+" for sign in (",", ".")}
-_SPACED = rf"[+-]?[1-9]\d{{0,2}}(?:[{GROUPING}]\d{{3}})+"
+_SPACED = rf"[+-]?[1-9]\d{{0,2}}(?:[{_GROUPING}]\d{{3}})+"
 _FORMS = {  # of numbers with a comma or a point
     "decimal ,": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED['.']}),\d*{_EXPONENT}"),
     "decimal .": re.compile(rf"(?:[+-]?\d*|{_SPACED}|{_GROUPED[',']})\.\d*{_EXPONENT}"),
@@ -46,7 +46,7 @@ _FORMS = {  # of numbers with a comma or a point
     "grouped .": re.compile(_GROUPED["."]),
 }
 _SUSPICIOUS = re.compile(
-    rf'"|\d[{GROUPING}]\d{{3}}'
+    rf'"|\d[{_GROUPING}]\d{{3}}'
 )  # what a file has that pandas alone might read wrongly
 _UNIT = re.compile(r"(?P<name>.*?)\s*[\(\[](?P<unit>[^\)\]]*)[\)\]]\s*")
 
@@ -71,7 +71,7 @@ class NumberFormat:
         """
         text = text.strip()
         if self._pattern.fullmatch(text):
-            plain = re.sub(rf"[{GROUPING}]", "", text)
+            plain = re.sub(rf"[{_GROUPING}]", "", text)
             other = "," if self.decimal == "." else "."
             return float(plain.replace(other, "").replace(self.decimal, "."))
         if (
@@ -117,7 +117,7 @@ def read_cells(text: str) -> DelimitedText:
         InvalidArgumentError: If the text is empty or not delimited text, or decimal signs are
             mixed; the message names the line.
     """
-    delimiter = find_delimiter(text)
+    delimiter = _find_delimiter(text)
     lines = csv.reader(StringIO(text.lstrip("\ufeff")), strict=True, delimiter=delimiter)
     try:
         rows = [
@@ -151,14 +151,14 @@ def from_rows(
     for line, row in rows:
         cells = row if any(row[len(names) :]) else row[: len(names)]
         checked.append((line, cells))
-    return DelimitedText(names, checked, find_number_format(checked, delimiter), delimiter)
+    return DelimitedText(names, checked, _find_number_format(checked, delimiter), delimiter)
 
 
-def find_delimiter(text: str) -> str:
+def _find_delimiter(text: str) -> str:
     """Return the delimiter of a text: the character that splits its first line into the most names."""
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     header = re.sub(r'"[^"]*"', "", first)
-    return max(DELIMITERS, key=header.count)
+    return max(_DELIMITERS, key=header.count)
 
 
 def check_delimiter(text: str) -> None:
@@ -169,10 +169,10 @@ def check_delimiter(text: str) -> None:
             as the header.
     """
     lines = [line.strip() for line in text.lstrip("\ufeff").splitlines() if line.strip()]
-    if len(lines) < MIN_LINES or any(delimiter in lines[0] for delimiter in DELIMITERS):
+    if len(lines) < _MIN_LINES or any(delimiter in lines[0] for delimiter in _DELIMITERS):
         return
-    for name, pattern in OTHER_DELIMITERS.items():
-        split = [re.split(pattern, line) for line in lines[:CHECKED_LINES]]
+    for name, pattern in _OTHER_DELIMITERS.items():
+        split = [re.split(pattern, line) for line in lines[:_CHECKED_LINES]]
         counts = {len(cells) for cells in split}
         has_numbers = all(cell[:1] in "+-.0123456789" for cells in split[1:] for cell in cells)
         if len(counts) == 1 and counts != {1} and has_numbers:
@@ -192,10 +192,10 @@ def has_repeated_names(text: str) -> bool:
 
 def is_plain(text: str) -> bool:
     """Return whether a text has commas between its cells and numbers as Python writes them, without quotes."""
-    return find_delimiter(text) == "," and _SUSPICIOUS.search(text) is None
+    return _find_delimiter(text) == "," and _SUSPICIOUS.search(text) is None
 
 
-def find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) -> NumberFormat:
+def _find_number_format(rows: Iterable[tuple[int, list[str]]], delimiter: str) -> NumberFormat:
     """Return the format of all numbers in some rows.
 
     Args:
@@ -253,7 +253,7 @@ def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tupl
 
 def is_missing(cell: str) -> bool:
     """Return whether a cell stands for a missing value."""
-    return cell.strip().lower() in MISSING
+    return cell.strip().lower() in _MISSING
 
 
 # -- headers

@@ -34,9 +34,9 @@ from truvar.tabular.delimited import (
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_REPR = 200  # characters of something else than a table that a message repeats
-EXCEL_SUFFIXES = (".xlsx", ".xlsm")
-UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # Excel's "Unicode text" begins with one of them
+_LONGEST_REPR = 200  # characters of something else than a table that a message repeats
+_EXCEL_SUFFIXES = (".xlsx", ".xlsm")
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # Excel's "Unicode text" begins with one of them
 
 
 def as_table(table: Any) -> pd.DataFrame:
@@ -56,10 +56,10 @@ def as_table(table: Any) -> pd.DataFrame:
         return table
     if isinstance(table, (str, Path)):
         return read_table(table)
-    converted = from_other_library(table)
+    converted = _from_other_library(table)
     if converted is not None:
         return converted
-    converted = from_python(table)
+    converted = _from_python(table)
     if converted is not None:
         return converted
     if hasattr(table, "collect"):
@@ -69,11 +69,11 @@ def as_table(table: Any) -> pd.DataFrame:
     raise InvalidDomainError(
         "a table must be a DataFrame or the path of a CSV file, or a dictionary of its columns, "
         "got "
-        f"{repr(table)[:LONGEST_REPR]}; convert an array with pd.DataFrame(array, columns=[...])"
+        f"{repr(table)[:_LONGEST_REPR]}; convert an array with pd.DataFrame(array, columns=[...])"
     )
 
 
-def from_python(table: Any) -> pd.DataFrame | None:
+def _from_python(table: Any) -> pd.DataFrame | None:
     """Return a dictionary of columns, a list of rows by column, a structured array or a Series as a DataFrame.
 
     Returns:
@@ -113,7 +113,7 @@ def _plain_column(column: Any) -> Any:
     return column.astype(object) if column.dtype.kind in "US" else column
 
 
-def from_other_library(table: Any) -> pd.DataFrame | None:
+def _from_other_library(table: Any) -> pd.DataFrame | None:
     """Return a table of another library as a DataFrame; None if it is no table.
 
     Raises:
@@ -164,7 +164,7 @@ def _library(table: Any) -> str:
 
 def is_excel(path: str | Path) -> bool:
     """Return whether a path has the suffix of an Excel workbook."""
-    return str(path).lower().endswith(EXCEL_SUFFIXES)
+    return str(path).lower().endswith(_EXCEL_SUFFIXES)
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
@@ -203,7 +203,7 @@ def decode(content: bytes) -> str:
     Raises:
         UnicodeDecodeError: If it is neither.
     """
-    return content.decode("utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig")
+    return content.decode("utf-16" if content.startswith(_UTF_16_MARKS) else "utf-8-sig")
 
 
 def parse_table(text: str) -> pd.DataFrame:

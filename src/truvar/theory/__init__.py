@@ -4,7 +4,7 @@
 """
 
 from truvar.acquisition.confidence import lemma_beta, rkhs_beta
-from truvar.theory.bounds import (
+from truvar.theory._bounds import (
     DERIVED,
     PAPER,
     Constants,
@@ -19,11 +19,11 @@ from truvar.theory.bounds import (
     theorem,
     within_gap,
 )
-from truvar.theory.covering import Covering, exact_cover
-from truvar.theory.information import Gain, InformationGain, exact_gain, information
-from truvar.theory.planner import Plan, simulate
-from truvar.theory.setting import Conditioned, TheorySetting
-from truvar.theory.submodularity import Submodularity, submodularity
+from truvar.theory._covering import Covering, exact_cover
+from truvar.theory._information import Gain, InformationGain, exact_gain, information
+from truvar.theory._planner import Plan, simulate
+from truvar.theory._setting import Conditioned, TheorySetting
+from truvar.theory._submodularity import Submodularity, submodularity
 
 __all__ = [
     "DERIVED",

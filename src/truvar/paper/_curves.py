@@ -10,13 +10,13 @@ import pandas as pd
 from truvar._typing import Array
 from truvar.backtest import Backtest
 
-TRIM = 0.05  # share of the best and of the worst runs that the paper leaves out of its means
+_TRIM = 0.05  # share of the best and of the worst runs that the paper leaves out of its means
 
 
 def trimmed_mean(values: Array) -> Array:
     """Return the mean of each column without the largest and the smallest 5 % of its values."""
     ordered = np.sort(values, axis=0)
-    cut = int(TRIM * len(ordered))
+    cut = int(_TRIM * len(ordered))
     return np.asarray(ordered[cut : len(ordered) - cut].mean(axis=0))
 
 
@@ -54,7 +54,7 @@ def curves(result: Backtest, costs: Array) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def first_cost(frame: pd.DataFrame, policy: str, target: float, column: str = "mean") -> float:
+def _first_cost(frame: pd.DataFrame, policy: str, target: float, column: str = "mean") -> float:
     """Return the cost from which on a curve stays at or above a target.
 
     Args:
@@ -118,7 +118,7 @@ def level_set_table(
         table[f"F1 at {cost:g}"] = result.at(cost).mean()
     for target in result.targets:
         table[f"mean F1 {target:g} at"] = [
-            first_cost(frame, policy, target) for policy in result.policies
+            _first_cost(frame, policy, target) for policy in result.policies
         ]
     for target in result.targets:
         medians = result.costs_to(target).median()

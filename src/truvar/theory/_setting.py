@@ -27,7 +27,7 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 
-CACHED_ENTRIES = 10_000_000  # entries of the prior covariance that a setting caches, by columns
+_CACHED_ENTRIES = 10_000_000  # entries of the prior covariance that a setting caches, by columns
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TheorySetting:
         """Return the setting of a study from its prior, its candidates before the first choice, and its epochs."""
         variance = posterior.scale**2
 
-        @lru_cache(max(1, CACHED_ENTRIES // len(posterior.sites)))
+        @lru_cache(max(1, _CACHED_ENTRIES // len(posterior.sites)))
         def column(x: int) -> Array:
             found = posterior.prior_covariance(x) / variance
             found.setflags(write=False)

@@ -20,7 +20,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.exceptions import Finished, InvalidArgumentError
 
-GRID = 200  # number of costs at which the runs are compared
+_GRID = 200  # number of costs at which the runs are compared
 
 
 class Simulated(Protocol):
@@ -148,8 +148,8 @@ def simulate(
         ended.append(_run(new_study(k), epsilon, budget, steps, np.random.default_rng([seed, k])))
     if progress is not None:
         progress(runs, runs)
-    cost = np.linspace(0, max(float(spent[-1]) for spent, _, _ in ended), GRID + 1)[1:]
-    paths = np.empty((runs, GRID))
+    cost = np.linspace(0, max(float(spent[-1]) for spent, _, _ in ended), _GRID + 1)[1:]
+    paths = np.empty((runs, _GRID))
     for path, (spent, widths, _) in zip(paths, ended, strict=True):
         last = np.searchsorted(spent, cost * (1 + 1e-12), side="right") - 1
         path[:] = np.where(last >= 0, widths[np.maximum(last, 0)], np.nan)

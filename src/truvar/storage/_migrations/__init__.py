@@ -21,8 +21,8 @@ from typing import Any
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from truvar.exceptions import StorageError
+from truvar.storage._migrations import version_2, version_3, version_4
 from truvar.storage._models import METADATA, SCHEMA, SCHEMA_VERSION
-from truvar.storage.migrations import version_2, version_3, version_4
 
 ADVISORY_LOCK = (
     0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated

@@ -10,7 +10,7 @@ from truvar.paper.fields import Field
 from truvar.report import style
 from truvar.report.formatting import column_label
 
-BELOW_COLOUR = "#F4F1EA"  # of the region below the threshold
+_BELOW_COLOUR = "#F4F1EA"  # of the region below the threshold
 
 
 def draw_field(axes: Any, field: Field, title: str) -> None:
@@ -41,7 +41,7 @@ def draw_route(axes: Any, field: Field, route: pd.DataFrame, policy: str) -> Non
     x, y = _grid_axes(field)
     values = field.truth.reshape(len(x), len(y)).T
     levels = [float(values.min()) - 1, field.threshold, float(values.max()) + 1]
-    colours = [BELOW_COLOUR, style.LEVEL_SET["above"]]
+    colours = [_BELOW_COLOUR, style.LEVEL_SET["above"]]
     axes.contourf(x, y, values, levels=levels, colors=colours, alpha=0.5)
     route_x, route_y = (route[name].to_numpy() for name in field.domain.columns)
     axes.plot(route_x, route_y, color=style.INK, lw=0.6, alpha=0.7)

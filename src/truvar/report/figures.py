@@ -1,4 +1,4 @@
-"""Figures by name, drawn with matplotlib; `plotly_figures` draws the same with Plotly."""
+"""Figures of a study or a backtest by name."""
 
 from __future__ import annotations
 

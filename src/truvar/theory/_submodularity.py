@@ -22,9 +22,9 @@ import numpy as np
 
 from truvar._typing import Array
 from truvar.acquisition.truncation import excess
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
-ROUNDING = 1e-10  # of the prior variance: an excess below this is none
+_ROUNDING = 1e-10  # of the prior variance: an excess below this is none
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def submodularity(
             excesses.append(_triple(setting, history, rng))
     ratio = min((_ratio(setting, tau, given, rng) for _ in range(sets)), default=inf)
     over = np.array(excesses)
-    violated = over[over > ROUNDING]
+    violated = over[over > _ROUNDING]
     return Submodularity(
         triples=triples,
         violations=len(violated),

@@ -18,10 +18,10 @@ import numpy as np
 from truvar._typing import Index, Mask
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import EXACT_VARIANCE_SHARE
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
-MAX_ATTEMPT_SITES = 512  # sites that one attempt measures
-MAX_MULTISETS = 200_000  # multisets tried for an exact value
+_MAX_ATTEMPT_SITES = 512  # sites that one attempt measures
+_MAX_MULTISETS = 200_000  # multisets tried for an exact value
 
 
 class Covering:
@@ -88,7 +88,7 @@ class _Attempt:
         while (
             self.widest[-1] > width
             and self.spent[-1] < limit
-            and len(self.spent) <= MAX_ATTEMPT_SITES
+            and len(self.spent) <= _MAX_ATTEMPT_SITES
         ):
             self._step()
         enough = next((k for k, left in enumerate(self.widest) if left <= width), None)
@@ -114,7 +114,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
     """Return C*(xi, M) by trying multisets of measurements in the order of their cost, for a few points only.
 
     Raises:
-        InvalidArgumentError: If more than `MAX_MULTISETS` multisets would have to be tried.
+        InvalidArgumentError: If more than `_MAX_MULTISETS` multisets would have to be tried.
     """
     sites = np.flatnonzero(np.ones(setting.points, bool) if among is None else among)
     noise = setting.noise.ravel()
@@ -122,7 +122,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
     levels = setting.noise.shape[1]
     number = count()  # breaks ties between equal costs
     waiting = [(0.0, next(number), 0, setting.matrix())]
-    for _ in range(MAX_MULTISETS):
+    for _ in range(_MAX_MULTISETS):
         spent, _, first, covariance = heappop(waiting)
         variance = covariance.diagonal()
         if len(sites) == 0 or variance[sites].max() <= xi * xi * (1 + 1e-12):
@@ -138,7 +138,7 @@ def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) ->
         if not waiting:
             break
     raise InvalidArgumentError(
-        f"the exact C* at xi = {xi:g} needs more than {MAX_MULTISETS} sets of measurements; use "
+        f"the exact C* at xi = {xi:g} needs more than {_MAX_MULTISETS} sets of measurements; use "
         "Covering, an "
         "upper bound"
     )

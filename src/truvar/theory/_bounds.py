@@ -38,12 +38,12 @@ from truvar._typing import Array, Mask
 from truvar.acquisition.confidence import lemma_beta
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.exceptions import InvalidArgumentError
-from truvar.theory.covering import Covering
-from truvar.theory.information import InformationGain
-from truvar.theory.setting import TheorySetting
+from truvar.theory._covering import Covering
+from truvar.theory._information import InformationGain
+from truvar.theory._setting import TheorySetting
 from truvar.validation import check_fraction, check_positive
 
-MAX_STEPS = 1e15  # a number of measurements beyond this counts as infinite
+_MAX_STEPS = 1e15  # a number of measurements beyond this counts as infinite
 
 
 # -- Theorem 3.1
@@ -147,7 +147,7 @@ def _joint(
         if needed <= cost:
             return cost, beta, cover
         cost = needed * (1 + 1e-9)
-        if cost > MAX_STEPS * setting.max_cost:
+        if cost > _MAX_STEPS * setting.max_cost:
             return inf, beta, cover
 
 
@@ -353,7 +353,7 @@ def _least(
         if least <= steps:
             return Horizon(float(ceil(steps)), cost * ceil(steps), gamma, beta, level)
         steps = least * (1 + 1e-9)
-        if steps > MAX_STEPS:
+        if steps > _MAX_STEPS:
             return Horizon(inf, inf, gamma, beta, level)
 
 

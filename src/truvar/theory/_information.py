@@ -30,19 +30,19 @@ from scipy.linalg import solve_triangular
 
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
-from truvar.theory.setting import Conditioned, TheorySetting
+from truvar.theory._setting import Conditioned, TheorySetting
 
-GREEDY_SHARE = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
-MAX_GREEDY_STEPS = 1000  # steps of the greedy sequence
-MAX_SITES_BESIDE_GREEDY = (
+_GREEDY_SHARE = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
+_MAX_GREEDY_STEPS = 1000  # steps of the greedy sequence
+_MAX_SITES_BESIDE_GREEDY = (
     1000  # sites up to which the relaxation is solved although greedy choice gives a bound too
 )
-MAX_RELAXATION_SITES = (
+_MAX_RELAXATION_SITES = (
     3000  # sites up to which the relaxation is solved where greedy choice gives none
 )
-MAX_RELAXATION_WORK = 1e10  # m^3 x iterations spent on one relaxation, but at least two iterations
-RELAXATION_GAP = 1e-2  # relative gap at which a relaxation counts as solved
-MAX_MULTISETS = 200_000  # multisets tried for an exact value
+_MAX_RELAXATION_WORK = 1e10  # m^3 x iterations spent on one relaxation, but at least two iterations
+_RELAXATION_GAP = 1e-2  # relative gap at which a relaxation counts as solved
+_MAX_MULTISETS = 200_000  # multisets tried for an exact value
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Gain:
 
     Attributes:
         steps: T.
-        greedy: Information of greedy choice, or of its first `MAX_GREEDY_STEPS` steps: a lower
+        greedy: Information of greedy choice, or of its first `_MAX_GREEDY_STEPS` steps: a lower
             bound.
         upper: An upper bound.
     """
@@ -82,16 +82,16 @@ class InformationGain:
 
     def at(self, steps: int) -> Gain:
         """Return the bounds on gamma_T for T = steps."""
-        self._extend(min(steps, MAX_GREEDY_STEPS))
+        self._extend(min(steps, _MAX_GREEDY_STEPS))
         taken = min(steps, len(self._information) - 1)
         ahead = 0.5 * np.log1p(
             self._largest_ratio[: taken + 1]
         )  # the growth of F by the best next measurement
         upper = float((np.array(self._information[: taken + 1]) + steps * ahead).min())
         if taken == steps:
-            upper = min(upper, self._information[steps] / GREEDY_SHARE)
+            upper = min(upper, self._information[steps] / _GREEDY_SHARE)
         if len(self._noise) <= (
-            MAX_SITES_BESIDE_GREEDY if taken == steps else MAX_RELAXATION_SITES
+            _MAX_SITES_BESIDE_GREEDY if taken == steps else _MAX_RELAXATION_SITES
         ):
             upper = min(upper, self._relaxed(steps))
         return Gain(steps, self._information[taken], max(upper, self._information[taken]))
@@ -119,7 +119,7 @@ class InformationGain:
         if self._covariance is None:
             self._covariance = self._setting.matrix()
         best = inf
-        for _ in range(int(np.clip(MAX_RELAXATION_WORK / len(self._noise) ** 3, 2, 15))):
+        for _ in range(int(np.clip(_MAX_RELAXATION_WORK / len(self._noise) ** 3, 2, 15))):
             try:
                 value, variance = _relaxation(self._covariance, steps * self._shares / self._noise)
             except (
@@ -130,7 +130,7 @@ class InformationGain:
             mean = float(self._shares @ gradient)
             gap = float(gradient.max()) - mean
             best = min(best, value + gap)
-            if gap <= RELAXATION_GAP * value:
+            if gap <= _RELAXATION_GAP * value:
                 break
             self._shares = self._shares * gradient / mean
         self._solved[steps] = best
@@ -160,10 +160,10 @@ def information(setting: TheorySetting, sites: Sequence[int]) -> float:
 def exact_gain(setting: TheorySetting, steps: int) -> float:
     """Return gamma_T by trying every multiset of T sites."""
     count = comb(len(setting.prior) + steps - 1, steps)
-    if count > MAX_MULTISETS:
+    if count > _MAX_MULTISETS:
         raise InvalidArgumentError(
             f"the exact gamma_T would need {count} sets of measurements, more than "
-            f"{MAX_MULTISETS}; use InformationGain"
+            f"{_MAX_MULTISETS}; use InformationGain"
         )
     multisets = combinations_with_replacement(range(len(setting.prior)), steps)
     return max(information(setting, sites) for sites in multisets)
