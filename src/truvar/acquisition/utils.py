@@ -109,13 +109,13 @@ def level_set_goal(context: PolicyContext) -> LevelSet:
 
 
 def thresholds(context: PolicyContext) -> tuple[float, ...]:
-    """Return all thresholds of a level set, in the units of the model; one of an implicit threshold, as `threshold`."""
+    """Return all thresholds of a level set, in the units of the model, signed like the means."""
     if isinstance(context.goal, Bands):
         return context.goal.thresholds
     return (threshold(context),)
 
 
 def threshold(context: PolicyContext) -> float:
-    """Return h of a level set; if it is implicit, the fraction of the largest posterior mean."""
+    """Return h of a level set, signed like the means; an implicit one is a fraction of the largest mean."""
     mean = context.posterior.mean[: len(context.domain)]
-    return level_set_goal(context).thresholds(mean, mean)[0]
+    return context.goal.sign * level_set_goal(context).thresholds(mean, mean)[0]

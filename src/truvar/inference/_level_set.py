@@ -1,4 +1,4 @@
-"""Joint statements about the points above a threshold.
+"""Joint statements about the points above a threshold, or below it.
 
 The points are ordered by certainty. A point is decided with confidence q if all points up to it in
 that order lie on their more probable side of h *jointly* with probability >= q (the excursion
@@ -57,7 +57,7 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
     rows = rows_to_draw(relevant, inputs.seed)
     draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
     is_above = draws >= inputs.threshold
-    return _from_draws(inputs, probability, error, relevant, rows, is_above)
+    return _from_draws(inputs, goal, probability, error, relevant, rows, is_above)
 
 
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
@@ -71,7 +71,7 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
     drawn = np.union1d(rows, optima)
     draws = inputs.posterior.draw(inputs.sites[drawn], N_DRAWS, inputs.seed)
     is_above = draws[np.searchsorted(drawn, rows)] >= _implicit_thresholds(goal, draws)
-    return _from_draws(inputs, probability, error, relevant, rows, is_above)
+    return _from_draws(inputs, goal, probability, error, relevant, rows, is_above)
 
 
 def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
@@ -185,6 +185,7 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
 
 def _from_draws(
     inputs: StatementInputs,
+    goal: LevelSet,
     probability: Array,
     error: Array,
     relevant: Index,
@@ -195,6 +196,7 @@ def _from_draws(
 
     Args:
         inputs: The inputs.
+        goal: The goal.
         probability: p at every point. (n,)
         error: Probability that the class of a point is wrong, at most. (n,)
         relevant: Rows that are not certain marginally.
@@ -202,16 +204,16 @@ def _from_draws(
         is_above: Whether f lies above the threshold there, by draw. (r, S)
     """
     certainty = np.maximum(probability, 1.0 - probability)
-    class_above = probability >= 0.5
+    class_above = goal.exceeds(probability, 0.5)
     decided = decided_confidence(
         certainty, error, relevant, rows, is_above != class_above[rows, None]
     )
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
-    certain_above = class_above.copy()
-    certain_above[relevant] = False
-    f1 = f1_draws(inputs, reported, certain_above, relevant, rows, is_above)
+    certain = goal.asked(class_above).copy()
+    certain[relevant] = False
+    f1 = f1_draws(inputs, reported, certain, relevant, rows, goal.asked(is_above))
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -223,7 +225,7 @@ def _from_draws(
         expected_f1=Estimate.of(f1),
         expected_regret=None,
         optimal_probability=None,
-        expected_misclassified=float(np.where(reported, 1.0 - probability, probability).sum()),
+        expected_misclassified=float(inputs.error(reported, probability).sum()),
         n_drawn=len(rows),
         n_relevant=len(relevant),
     )
@@ -301,29 +303,29 @@ def _interpolate_confidence(
 def f1_draws(
     inputs: StatementInputs,
     reported: Mask,
-    certain_above: Mask,
+    certain: Mask,
     relevant: Index,
     rows: Index,
-    is_above: Mask,
+    is_asked: Mask,
 ) -> Array:
     """Return the F1 score of the reported points in every draw, (S,).
 
     Args:
         inputs: The inputs.
-        reported: Points that are reported as above. (n,)
-        certain_above: Points that are not drawn, as they are above in every draw. (n,)
+        reported: Points that are reported to be on the side asked for. (n,)
+        certain: Points that are not drawn, as they are on that side in every draw. (n,)
         relevant: Rows that are not certain marginally.
         rows: Those of them that were drawn. (r,)
-        is_above: Whether f lies above the threshold there, by draw. (r, S)
+        is_asked: Whether f lies on that side there, by draw. (r, S)
     """
-    certain_hits = int((reported & certain_above).sum())
+    certain_hits = int((reported & certain).sum())
     certain_reported = int(reported.sum()) - int(reported[relevant].sum())
     weight = np.ones(len(rows))
     if len(rows) < len(relevant):
         nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
         weight = np.bincount(nearest, minlength=len(rows)).astype(float)
-    hits = (weight * reported[rows]) @ is_above + certain_hits
-    n_true = weight @ is_above + int(certain_above.sum())
+    hits = (weight * reported[rows]) @ is_asked + certain_hits
+    n_true = weight @ is_asked + int(certain.sum())
     n_both = n_true + float(weight @ reported[rows]) + certain_reported
     return np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0)
 

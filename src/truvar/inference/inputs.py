@@ -112,7 +112,7 @@ class StatementInputs:
         return probability_above(self.means, self.variances, self.threshold, self.posterior.shares)
 
     def reported(self) -> Mask | None:
-        """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
+        """Return the points to report as being on the side asked for: p >= 1/2; None for an optimum.
 
         For a share of the maximum they are the points whose mean is at least that share of the
         largest mean, as the paper reports them: no single point may have p >= 1/2 though some are
@@ -124,9 +124,19 @@ class StatementInputs:
             return None
         probability = self.marginal_probability()
         if probability is not None:
-            return probability >= 0.5
+            return self.goal.asked(self.goal.exceeds(probability, 0.5))
         mean = self.posterior.shares @ self.means
         return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+
+    def error(self, reported: Mask, probability: Array) -> Array:
+        """Return the probability that the reported side of each point is wrong, (n,).
+
+        Args:
+            reported: `reported()`. (n,)
+            probability: Probability of lying above the threshold. (n,)
+        """
+        above = self.goal.asked(reported) if isinstance(self.goal, LevelSet) else reported
+        return np.where(above, 1.0 - probability, probability)
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
@@ -147,6 +157,10 @@ class StatementInputs:
             means, variances = posterior.predict(sites)
         else:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
+        threshold: float | None = getattr(learner.model_goal, "threshold", None)
+        if getattr(learner.goal, "side", "above") == "below" and threshold is not None:
+            threshold = np.nextafter(threshold, np.inf)  # a value on it is below, as asked for
+            posterior = replace(posterior, draw_sign=-1)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
         allows = (
@@ -156,7 +170,7 @@ class StatementInputs:
         )
         return cls(
             goal=learner.goal,
-            threshold=getattr(learner.model_goal, "threshold", None),
+            threshold=threshold,
             thresholds=getattr(learner.model_goal, "band_thresholds", ()),
             posterior=posterior,
             sites=sites,
@@ -246,7 +260,7 @@ def unknown_statements(
     reported = inputs.reported()
     misclassified = None
     if reported is not None:
-        misclassified = float(np.where(reported, 1.0 - probability, probability).sum())
+        misclassified = float(inputs.error(reported, probability).sum())
     return JointStatements(
         goal=inputs.goal,
         probability=probability,

@@ -300,7 +300,9 @@ class FrozenMember:
         variance = np.maximum(variance, 0.0) + self.own_variance
         return np.asarray(weights), np.maximum(variance - (root**2).sum(axis=0), 0.0)
 
-    def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
+    def draw(
+        self, points: Array, pivots: Index, count: int, rng: np.random.Generator, sign: int = 1
+    ) -> Array:
         """Return joint draws of f at points (q, d'): (q, count).
 
         Args:
@@ -308,18 +310,19 @@ class FrozenMember:
             pivots: Positions of the points whose joint distribution is drawn from exactly.
             count: Number of draws.
             rng: Source of randomness.
+            sign: Factor of the deviations from the mean, 1 or -1.
         """
         if len(points) == 0:
             return np.zeros((0, count))
-        draws = self._draw_smooth(points, pivots, count, rng)
+        draws = self._draw_smooth(points, pivots, count, rng, sign)
         if self.own_variance > 0:
             distinct, positions = np.unique(points, axis=0, return_inverse=True)
-            own = np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
+            own = sign * np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
             draws += own[positions.ravel()]
         return draws
 
     def _draw_smooth(
-        self, points: Array, pivots: Index, count: int, rng: np.random.Generator
+        self, points: Array, pivots: Index, count: int, rng: np.random.Generator, sign: int
     ) -> Array:
         """Return `draw` without the part that is independent from point to point."""
         solved = self.solve(points)
@@ -333,6 +336,7 @@ class FrozenMember:
         # Every point has random numbers of its own, used or not: if rounding moves a point across
         # the floor on another processor, the draws at the others stay what they were.
         normal = rng.standard_normal((len(points), count))
+        normal *= sign
         uncertain = variance > floor
         chosen = pivots[uncertain[pivots]]
         if len(chosen) == 0:
@@ -366,10 +370,13 @@ class FrozenPosterior:
     Attributes:
         members: The members.
         weights: Their probabilities, which add up to 1; empty: all are equally probable.
+        draw_sign: 1, or -1 for draws that deviate from the mean in the opposite direction: those of
+            f are then minus those of -f with 1, so that mirrored problems have mirrored statements.
     """
 
     members: tuple[FrozenMember, ...]
     weights: tuple[float, ...] = ()
+    draw_sign: int = 1
 
     @property
     def shares(self) -> Array:
@@ -414,7 +421,7 @@ class FrozenPosterior:
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
         parts = [
-            member.draw(points, pivots, each, rng)
+            member.draw(points, pivots, each, rng, self.draw_sign)
             for member, each in zip(self.members, counts, strict=True)
         ]
         return np.hstack(parts)

@@ -104,6 +104,9 @@ ADDED_FIELDS: dict[str, dict[str, Any]] = {
     "Plus": {"refine": False},
     "TruVaR": {"nodes": 8, "refine": False},
 }
+# Values of fields that are left out where they have them, so that releases which do not know the
+# field read what is stored.
+OMITTED_FIELDS: dict[str, dict[str, Any]] = {"LevelSet": {"side": "above"}}
 
 
 # -- values
@@ -131,9 +134,11 @@ def serialize(value: Any, what: str = "this value") -> Any:
     if type(value).__module__ == KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
     if is_dataclass(value) and _stored_class(name) is type(value):
-        return _serialize_object(
-            name, {field.name: getattr(value, field.name) for field in fields(value)}, what
-        )
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        for key, default in OMITTED_FIELDS.get(name, {}).items():
+            if parts[key] == default:
+                del parts[key]
+        return _serialize_object(name, parts, what)
     raise SerializationError(
         f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an "
         "object of a class of "

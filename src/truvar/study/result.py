@@ -305,10 +305,11 @@ class Result:
 
     @property
     def classification(self) -> Mask | None:
-        """The points to report as above the threshold, if every point must be on one side; None for an optimum.
+        """The points to report as the level set, if every point must be on one side; None for an optimum.
 
-        These are the points that lie above it with probability >= 1/2. With a known model they are
-        those whose posterior mean is >= h, as the paper reports them.
+        These are the points that lie above the threshold, or below it if that is asked for, with
+        probability >= 1/2. With a known model they are those whose posterior mean does, as the
+        paper reports them.
         """
         return (
             self.source.reported
@@ -333,7 +334,7 @@ class Result:
                 f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
             )
         values = check_truth(truth, len(self.mean))
-        true = values >= self.goal.thresholds(values, values)[0]
+        true = self.goal.asked(self.goal.exceeds(values, self.goal.thresholds(values, values)[0]))
         n_hits = int((true & self.classification).sum())
         n_both = int(self.classification.sum()) + int(true.sum())
         return 1.0 if n_both == 0 else 2 * n_hits / n_both
