@@ -48,7 +48,7 @@ def test_init_asks_and_writes_a_commented_problem_file(
         "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]"
         in captured.err
     )
-    assert "answer max, min or level" in captured.err
+    assert "answer max, min, above or below" in captured.err
     text = Path("pond.toml").read_text()
     assert text.count("#") > 10
     problem = tv.load_problem("pond.toml")

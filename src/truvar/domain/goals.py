@@ -308,6 +308,11 @@ class LevelSet:
         """1 if the points above the threshold are asked for, -1 if those below it."""
         return 1 if self.side == "above" else -1
 
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The side that is asked for, and the other one."""
+        return ("above", "below") if self.side == "above" else ("below", "above")
+
     def exceeds(self, values: Array, threshold: Array | float) -> Mask:
         """Return which values count as above a threshold; one on it belongs to `side`."""
         return np.asarray(values >= threshold if self.side == "above" else values > threshold)

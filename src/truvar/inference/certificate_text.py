@@ -19,27 +19,30 @@ from truvar.messages import format_coordinates
 
 CHECK_CAVEAT = "the check of the model failed"
 RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
+VERBS = {"above": ("exceed", "exceeds"), "below": ("lie below", "lies below")}  # of several, of one
 COST_CAVEAT = "the paper's bound on the cost would not apply with a larger beta either"
 
 
 def level_set_sentence(statements: JointStatements, goal: LevelSet, domain: Domain) -> str:
     """Return what is decided about a level set, and the expected F1 score."""
     classes = statements.classify()
-    n_above = int(classes.above.sum())
-    n_below = int(classes.below.sum())
+    asked, other = goal.sides
+    n_asked = int(getattr(classes, asked).sum())
+    n_other = int(getattr(classes, other).sum())
     n_undecided = int(classes.undecided.sum())
     kind = _kind(domain)
     threshold = f"{100 * (goal.fraction_of_max or goal.fraction_of_min or 0.0):g} % of the {goal.optimum_name}"
     if goal.threshold is not None:
         threshold = f"{goal.threshold:g}"
     parts = []
-    if n_above:
-        exceed = "exceed" if n_above > 1 else "exceeds"
-        parts.append(f"{_all(n_above, kind)} shown as above {exceed} {threshold}")
-    if n_below:
-        do = "do" if n_below > 1 else "does"
-        what = "not" if n_above else f"not exceed {threshold}"
-        parts.append(f"{_all(n_below, kind)} shown as below {do} {what}")
+    of_several, of_one = VERBS[asked]
+    if n_asked:
+        verb = of_several if n_asked > 1 else of_one
+        parts.append(f"{_all(n_asked, kind)} shown as {asked} {verb} {threshold}")
+    if n_other:
+        do = "do" if n_other > 1 else "does"
+        what = "not" if n_asked else f"not {of_several} {threshold}"
+        parts.append(f"{_all(n_other, kind)} shown as {other} {do} {what}")
     opening = f"With {100 * classes.confidence:g} % probability, given the model"
     sentence = f"{opening}, nothing is decided: all {_count(n_undecided, kind)} are undecided."
     if parts and n_undecided:

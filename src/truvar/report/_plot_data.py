@@ -12,6 +12,7 @@ import numpy as np
 from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
+from truvar.report._sides import by_class, palette_keys
 from truvar.report.formatting import count_noun, describe_score, format_number
 from truvar.report.style import INK
 from truvar.validation import check_truth
@@ -194,10 +195,10 @@ class PlotData:
         """Colour of each class."""
         if self.classification.band is not None:
             return style.band_colours(self.classification.band_names)
-        return style.LEVEL_SET if self.goal.level_set else style.OPTIMUM
+        return by_class(self.goal, style.LEVEL_SET) if self.goal.level_set else style.OPTIMUM
 
     def classes(self) -> list[PointClass]:
-        """Return the classes that the goal has: above, undecided and below a threshold, or possible and ruled out."""
+        """Return the classes that the goal has: both sides of a threshold and undecided, or possible and ruled out."""
         decided = self.classification
         if decided.band is not None:
             bands = [
@@ -212,11 +213,18 @@ class PlotData:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.threshold is None:
                 threshold = f"about {threshold}"
-            return [
-                PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}"),
-                PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
-                PointClass("below", decided.below, f"below {threshold}: {decided.below.sum()}"),
-            ]
+            named = {
+                "above": PointClass(
+                    "above", decided.above, f"above {threshold}: {decided.above.sum()}"
+                ),
+                "undecided": PointClass(
+                    "undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"
+                ),
+                "below": PointClass(
+                    "below", decided.below, f"below {threshold}: {decided.below.sum()}"
+                ),
+            }
+            return [named[name] for name in palette_keys(self.goal)]
         possible = f"possible {optimum_name(self.goal)}: {decided.undecided.sum()}"
         if self.goal.sign > 0:
             ruled_out = PointClass("below", decided.below, f"ruled out: {decided.below.sum()}")

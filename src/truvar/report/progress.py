@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import describe_score
 from truvar.report.limit_progress import describe_goal_of_score, regret_goal
 from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
@@ -172,14 +173,10 @@ class Progress:
         if self._display is None:
             return
         classes = result.classify()
-        shares = {
-            name: 100 * float(getattr(classes, name).mean())
-            for name in ("below", "undecided", "above")
-        }
-        parts = [
-            f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[name]}'></i>"
-            for name, share in shares.items()
-        ]
+        parts = []
+        for name, key in reversed(palette_keys(result.goal).items()):
+            share = 100 * float(getattr(classes, name).mean())
+            parts.append(f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[key]}'></i>")
         bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
         words = [" ".join(field.split()) for field in fields]
         text = "  ".join(words)
@@ -201,7 +198,9 @@ class Progress:
             f"undecided {classes.undecided.sum():>4d}",
         ]
         if level_set:
-            fields[-1] += f"  above {classes.above.sum():>4d}  below {classes.below.sum():>4d}"
+            asked, _, other = palette_keys(result.goal)
+            for name in (asked, other):
+                fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
         elif result.best_observed is not None:
             fields.append(f"best so far {result.best_observed.value:.4g}")
         goal = self._limits.f1 if level_set else regret_goal(result, self._limits)
@@ -223,11 +222,12 @@ class Progress:
         )
 
     def _bar(self, result: Result, length: int) -> str:
-        """Return a bar of the shares below, undecided and above."""
+        """Return a bar of the shares of the classes, that of the points asked for at the right."""
         classes = result.classify()
-        below = round(length * float(classes.below.mean()))
-        above = min(round(length * float(classes.above.mean())), length - below)
-        lengths = {"below": below, "undecided": length - below - above, "above": above}
+        asked, _, other = palette_keys(result.goal)
+        left = round(length * float(getattr(classes, other).mean()))
+        right = min(round(length * float(getattr(classes, asked).mean())), length - left)
+        lengths = {"below": left, "undecided": length - left - right, "above": right}
         letters = "▒░█" if self._unicode else "-.#"
         parts = []
         for letter, (name, count) in zip(letters, lengths.items(), strict=True):

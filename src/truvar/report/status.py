@@ -54,7 +54,7 @@ def describe_goal(goal: Goal) -> str:
         return f"in which band is the value: {', '.join(goal.names)}?"
     if isinstance(goal, LevelSet):
         if goal.threshold is not None:
-            return f"where is the value above {goal.threshold:g}?"
+            return f"where is the value {goal.side} {goal.threshold:g}?"
         share = goal.fraction_of_max or goal.fraction_of_min or 0.0
         return f"where is the value above {100 * share:g} % of its {goal.optimum_name}?"
     return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import format_number
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     )
     classes_before = before.classify()
     classes = now.classify()
-    names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)
+    names: tuple[str, ...] = ("undecided",)
+    if study.goal.level_set:
+        asked, undecided, other = palette_keys(study.goal)
+        names = (asked, other, undecided)
     changes = [
         _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names
     ]
