@@ -317,11 +317,12 @@ function sentences(view) {
   const { result } = view;
   if (!result.steps) return [`No measurements yet; all ${countNoun(view.points, "point")} are undecided.`, ...pendingSentences(view)];
   const [low, high] = extent(view.mean);
-  const highest = pointAt(view, view.mean.indexOf(high));
+  const [end, where] = view.sign > 0 ? [high, "highest"] : [low, "lowest"];
+  const extreme = pointAt(view, view.mean.indexOf(end));
   const last = view.measurements.at(-1);
   return [
     ...(view.level_set ? levelSetSentences(view) : optimumSentences(view)),
-    `The posterior mean ranges from ${number(low)} to ${number(high)}, highest at ${formatPoint(highest, view.columns)}.`,
+    `The posterior mean ranges from ${number(low)} to ${number(high)}, ${where} at ${formatPoint(extreme, view.columns)}.`,
     `Last measurement: ${number(last.value)} at ${formatPoint(last.point, view.columns)}.`,
     ...pendingSentences(view),
   ];
