@@ -19,7 +19,7 @@ from truvar.storage.serialization import deserialize, serialize
 GRID = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 8))
 BOX = tv.Domain.box(x=(0.0, 1.0), y=(0.0, 1.0), representers=60, seed=2)
 KERNEL = ConstantKernel(2.0) * Matern([0.3, 0.4], nu=2.5)
-KNOWN = {"kernel": KERNEL, "noise": 0.01, "mean": 4.0}
+KNOWN: dict[str, Any] = {"kernel": KERNEL, "noise": 0.01, "mean": 4.0}
 H = 3.6
 KINDS: dict[str, tuple[tv.Domain, dict[str, Any]]] = {
     "auto": (GRID, {**KNOWN, "policy": "auto"}),
@@ -109,6 +109,35 @@ def test_below_stops_where_the_mirrored_problem_stops() -> None:
     below = measured(GRID, KINDS["truvar"][1], 1, steps=60, f1=0.7)
     above = measured(GRID, KINDS["truvar"][1], -1, steps=60, f1=0.7)
     assert "expected F1" in str(below.result().reason)
+    assert_mirrored(below, above)
+
+
+BATCHES: dict[str, dict[str, Any]] = {
+    "travel": {**KNOWN, "cost": tv.Cost(base=1.0, travel={"x": 2.0})},
+    "noise levels": {**KNOWN, "noise": tv.NoiseLevels(variance=[1e-4, 0.05], cost=[5, 1])},
+    "pending": {**KNOWN, "policy": "truvar"},
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_batches_of_below_are_those_of_the_mirrored_problem(kind: str) -> None:
+    studies = []
+    for sign, goal in ((1, tv.LevelSet(below=H)), (-1, tv.LevelSet(-H))):
+        options = {**BATCHES[kind], "mean": sign * KNOWN["mean"]}
+        study = tv.Study(GRID, goal, seed=1, **options)
+        for _ in range(3):
+            for suggestion in study.ask(3):
+                study.tell(suggestion, sign * field(suggestion.point))
+        studies.append(study)
+    assert_mirrored(*studies)
+
+
+def test_below_is_finished_when_the_mirrored_problem_is() -> None:
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 5), y=np.linspace(0.0, 1.0, 4))
+    options = {**KNOWN, "noise": 0.0}
+    below = measured(domain, options, 1, steps=50)
+    above = measured(domain, options, -1, steps=50)
+    assert "every point is classified" in str(below.result().reason)
     assert_mirrored(below, above)
 
 
