@@ -57,7 +57,7 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
     rows = rows_to_draw(relevant, inputs.seed)
     draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
     is_above = draws >= inputs.threshold
-    return _from_draws(inputs, goal, probability, error, relevant, rows, is_above)
+    return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
@@ -71,7 +71,7 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
     drawn = np.union1d(rows, optima)
     draws = inputs.posterior.draw(inputs.sites[drawn], N_DRAWS, inputs.seed)
     is_above = draws[np.searchsorted(drawn, rows)] >= _implicit_thresholds(goal, draws)
-    return _from_draws(inputs, goal, probability, error, relevant, rows, is_above)
+    return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
 def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
@@ -185,7 +185,6 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
 
 def _from_draws(
     inputs: StatementInputs,
-    goal: LevelSet,
     probability: Array,
     error: Array,
     relevant: Index,
@@ -196,7 +195,6 @@ def _from_draws(
 
     Args:
         inputs: The inputs.
-        goal: The goal.
         probability: p at every point. (n,)
         error: Probability that the class of a point is wrong, at most. (n,)
         relevant: Rows that are not certain marginally.
@@ -204,16 +202,16 @@ def _from_draws(
         is_above: Whether f lies above the threshold there, by draw. (r, S)
     """
     certainty = np.maximum(probability, 1.0 - probability)
-    class_above = goal.exceeds(probability, 0.5)
+    class_above = probability >= 0.5
     decided = decided_confidence(
         certainty, error, relevant, rows, is_above != class_above[rows, None]
     )
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
-    certain = goal.asked(class_above).copy()
+    certain = inputs.asked(class_above).copy()
     certain[relevant] = False
-    f1 = f1_draws(inputs, reported, certain, relevant, rows, goal.asked(is_above))
+    f1 = f1_draws(inputs, reported, certain, relevant, rows, inputs.asked(is_above))
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -303,29 +301,29 @@ def _interpolate_confidence(
 def f1_draws(
     inputs: StatementInputs,
     reported: Mask,
-    certain: Mask,
+    certain_above: Mask,
     relevant: Index,
     rows: Index,
-    is_asked: Mask,
+    is_above: Mask,
 ) -> Array:
     """Return the F1 score of the reported points in every draw, (S,).
 
     Args:
         inputs: The inputs.
-        reported: Points that are reported to be on the side asked for. (n,)
-        certain: Points that are not drawn, as they are on that side in every draw. (n,)
+        reported: Points that are reported as above, or as being on the side asked for. (n,)
+        certain_above: Points that are not drawn, as they are there in every draw. (n,)
         relevant: Rows that are not certain marginally.
         rows: Those of them that were drawn. (r,)
-        is_asked: Whether f lies on that side there, by draw. (r, S)
+        is_above: Whether f lies there, by draw. (r, S)
     """
-    certain_hits = int((reported & certain).sum())
+    certain_hits = int((reported & certain_above).sum())
     certain_reported = int(reported.sum()) - int(reported[relevant].sum())
     weight = np.ones(len(rows))
     if len(rows) < len(relevant):
         nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
         weight = np.bincount(nearest, minlength=len(rows)).astype(float)
-    hits = (weight * reported[rows]) @ is_asked + certain_hits
-    n_true = weight @ is_asked + int(certain.sum())
+    hits = (weight * reported[rows]) @ is_above + certain_hits
+    n_true = weight @ is_above + int(certain_above.sum())
     n_both = n_true + float(weight @ reported[rows]) + certain_reported
     return np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0)
 

@@ -124,9 +124,13 @@ class StatementInputs:
             return None
         probability = self.marginal_probability()
         if probability is not None:
-            return self.goal.asked(self.goal.exceeds(probability, 0.5))
+            return self.asked(self.goal.exceeds(probability, 0.5))
         mean = self.posterior.shares @ self.means
         return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+
+    def asked(self, above: Mask) -> Mask:
+        """Return which points are on the side asked for, given those above; and the other way round."""
+        return self.goal.asked(above) if isinstance(self.goal, LevelSet) else above
 
     def error(self, reported: Mask, probability: Array) -> Array:
         """Return the probability that the reported side of each point is wrong, (n,).
@@ -135,8 +139,7 @@ class StatementInputs:
             reported: `reported()`. (n,)
             probability: Probability of lying above the threshold. (n,)
         """
-        above = self.goal.asked(reported) if isinstance(self.goal, LevelSet) else reported
-        return np.where(above, 1.0 - probability, probability)
+        return np.where(self.asked(reported), 1.0 - probability, probability)
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
@@ -157,10 +160,6 @@ class StatementInputs:
             means, variances = posterior.predict(sites)
         else:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
-        threshold: float | None = getattr(learner.model_goal, "threshold", None)
-        if getattr(learner.goal, "side", "above") == "below" and threshold is not None:
-            threshold = np.nextafter(threshold, np.inf)  # a value on it is below, as asked for
-            posterior = replace(posterior, draw_sign=-1)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
         allows = (
@@ -170,9 +169,9 @@ class StatementInputs:
         )
         return cls(
             goal=learner.goal,
-            threshold=threshold,
+            threshold=_threshold(learner),
             thresholds=getattr(learner.model_goal, "band_thresholds", ()),
-            posterior=posterior,
+            posterior=replace(posterior, mirrored=_asks_below(learner.goal)),
             sites=sites,
             means=means,
             variances=variances,
@@ -235,6 +234,22 @@ def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
         return mean[None, :], variance[None, :]
     n = len(surrogate.domain)
     return ensemble.means[:, :n], ensemble.variances[:, :n]
+
+
+def _asks_below(goal: Goal) -> bool:
+    return isinstance(goal, LevelSet) and goal.side == "below"
+
+
+def _threshold(learner: ActiveLearner) -> float | None:
+    """Return the threshold of a level set in the units of the model, if there is one.
+
+    For the points below it is the next larger number: a value on the threshold is one of them, and
+    statements take what is not less than it for above.
+    """
+    threshold: float | None = getattr(learner.model_goal, "threshold", None)
+    if threshold is not None and _asks_below(learner.goal):
+        return float(np.nextafter(threshold, np.inf))
+    return threshold
 
 
 def model_thresholds(learner: ActiveLearner) -> tuple[float, ...]:

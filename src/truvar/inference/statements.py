@@ -5,7 +5,7 @@
 | p(x) = P(f(x) > h) | `JointStatements.probability`, level set | (n,) |
 | P(x is the optimum) | `JointStatements.probability`, optimum | (n,) |
 | F(x), the highest confidence at which x is decided | `JointStatements.decided_confidence` | (n,) |
-| F1 of the points reported on the side asked for, max f - f(recommended point) | `expected_f1`, `expected_regret` | |
+| F1 of the points reported as above, max f - f(recommended point) | `expected_f1`, `expected_regret` | |
 | marginal quantiles of f(x) | `JointStatements.lower`, `JointStatements.upper` | (n,) |
 
 They are computed by `level_set`, `optimum` and `bands`.
@@ -186,7 +186,7 @@ class JointStatements:
                 confidence, decided & is_above, decided & ~is_above, ~decided, band, self.goal.names
             )
         if isinstance(self.goal, LevelSet):
-            is_above = self.goal.exceeds(self.probability, 0.5)
+            is_above = self.probability >= 0.5
             return Classification(confidence, decided & is_above, decided & ~is_above, ~decided)
         if self.goal.sign > 0:
             return Classification(confidence, nothing, decided, ~decided)

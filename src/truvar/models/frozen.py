@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -300,9 +301,7 @@ class FrozenMember:
         variance = np.maximum(variance, 0.0) + self.own_variance
         return np.asarray(weights), np.maximum(variance - (root**2).sum(axis=0), 0.0)
 
-    def draw(
-        self, points: Array, pivots: Index, count: int, rng: np.random.Generator, sign: int = 1
-    ) -> Array:
+    def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
         """Return joint draws of f at points (q, d'): (q, count).
 
         Args:
@@ -310,19 +309,18 @@ class FrozenMember:
             pivots: Positions of the points whose joint distribution is drawn from exactly.
             count: Number of draws.
             rng: Source of randomness.
-            sign: Factor of the deviations from the mean, 1 or -1.
         """
         if len(points) == 0:
             return np.zeros((0, count))
-        draws = self._draw_smooth(points, pivots, count, rng, sign)
+        draws = self._draw_smooth(points, pivots, count, rng)
         if self.own_variance > 0:
             distinct, positions = np.unique(points, axis=0, return_inverse=True)
-            own = sign * np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
+            own = np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
             draws += own[positions.ravel()]
         return draws
 
     def _draw_smooth(
-        self, points: Array, pivots: Index, count: int, rng: np.random.Generator, sign: int
+        self, points: Array, pivots: Index, count: int, rng: np.random.Generator
     ) -> Array:
         """Return `draw` without the part that is independent from point to point."""
         solved = self.solve(points)
@@ -336,7 +334,6 @@ class FrozenMember:
         # Every point has random numbers of its own, used or not: if rounding moves a point across
         # the floor on another processor, the draws at the others stay what they were.
         normal = rng.standard_normal((len(points), count))
-        normal *= sign
         uncertain = variance > floor
         chosen = pivots[uncertain[pivots]]
         if len(chosen) == 0:
@@ -363,6 +360,14 @@ class FrozenMember:
         return np.asarray(draws)
 
 
+class MirroredGenerator(np.random.Generator):
+    """A source of random numbers whose normal ones have the opposite sign."""
+
+    def standard_normal(self, *args: Any, **options: Any) -> Any:
+        """Return minus the numbers of `numpy.random.Generator`."""
+        return -super().standard_normal(*args, **options)
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenPosterior:
     """A mixture of Gaussian-process posteriors.
@@ -370,13 +375,14 @@ class FrozenPosterior:
     Attributes:
         members: The members.
         weights: Their probabilities, which add up to 1; empty: all are equally probable.
-        draw_sign: 1, or -1 for draws that deviate from the mean in the opposite direction: those of
-            f are then minus those of -f with 1, so that mirrored problems have mirrored statements.
+        mirrored: Whether draws deviate from the mean in the opposite direction. Those of f are then
+            minus those of -f that are not mirrored, so that mirrored problems have mirrored
+            statements.
     """
 
     members: tuple[FrozenMember, ...]
     weights: tuple[float, ...] = ()
-    draw_sign: int = 1
+    mirrored: bool = False
 
     @property
     def shares(self) -> Array:
@@ -418,10 +424,12 @@ class FrozenPosterior:
         The draws are ordered by member; each has as many as `draw_counts` says.
         """
         rng = np.random.default_rng(seed)
+        if self.mirrored:
+            rng = MirroredGenerator(rng.bit_generator)
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
         parts = [
-            member.draw(points, pivots, each, rng, self.draw_sign)
+            member.draw(points, pivots, each, rng)
             for member, each in zip(self.members, counts, strict=True)
         ]
         return np.hstack(parts)
