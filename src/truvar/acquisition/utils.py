@@ -109,7 +109,7 @@ def level_set_goal(context: PolicyContext) -> LevelSet:
 
 
 def thresholds(context: PolicyContext) -> tuple[float, ...]:
-    """Return all thresholds of a level set, in the units of the model, signed like the means."""
+    """Return all thresholds of a level set, in the units of the model; one of an implicit threshold, as `threshold`."""
     if isinstance(context.goal, Bands):
         return context.goal.thresholds
     return (threshold(context),)
