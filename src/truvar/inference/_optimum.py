@@ -12,7 +12,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.inference._mixtures import normal_distribution
 from truvar.inference.inputs import StatementInputs, unknown_statements
-from truvar.inference.statements import UNKNOWN_REGRET, Estimate, JointStatements
+from truvar.inference.statements import CONFIDENCE, UNKNOWN_REGRET, Estimate, JointStatements
 
 N_DRAWS = 2048  # joint draws of f
 MAX_DRAWN_POINTS = 4000  # points that are drawn, at most
@@ -46,6 +46,8 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     highest = inputs.transform.inverse(sign * draws.max(axis=0))
     recommended = inputs.transform.inverse(sign * draws[0])
     regret = np.maximum(sign * (highest - recommended), 0.0)
+    expected_regret = Estimate.of(regret)
+    regret_bound = float(np.quantile(regret, CONFIDENCE, method="higher"))
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -55,7 +57,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         lower=lower,
         upper=upper,
         expected_f1=None,
-        expected_regret=Estimate.of(regret),
+        expected_regret=expected_regret,
         optimal_probability=float(
             (draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean()
         ),
@@ -63,6 +65,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         n_drawn=len(rows),
         n_relevant=len(relevant),
         recommended_value=Estimate.of(recommended),
+        regret_bound=max(regret_bound, expected_regret.mean),
     )
 
 

@@ -260,6 +260,7 @@ def unknown_statements(
         expected_misclassified=misclassified,
         n_drawn=0,
         n_relevant=inputs.n,
+        share_above=f1,
     )
 
 

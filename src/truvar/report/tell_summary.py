@@ -16,7 +16,7 @@ MAX_LISTED = 10  # ids that are listed one by one
 
 
 def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
-    """Return one line that says what was done and how the classes of `Result.classify` changed.
+    """Return one line that says what was done and how `Result.classes` changed.
 
     Args:
         ids: Ids of the measurements concerned.
@@ -28,8 +28,8 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     listed = (
         ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
     )
-    classes_before = before.classify()
-    classes = now.classify()
+    classes_before = before.classes
+    classes = now.classes
     names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)
     changes = [
         _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names

@@ -251,15 +251,13 @@ const legendMark = (...shapes) => el("span", { class: "plot inline" },
 
 function classCounts(view) {
   const { above, below, undecided } = view.result.classified;
-  const percent = `${number(100 * view.confidence)} %`;
+  const note = el("li", { class: "note" }, `(${view.class_note})`);
   const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
-  if (view.bands) return [...bandCounts(view), el("li", { class: "note" }, `(${percent} for all points at once)`)];
+  if (view.bands) return [...bandCounts(view), note];
   if (view.level_set) {
-    return [row("H", `above: ${number(above)}`), row("M", `undecided: ${number(undecided)}`), row("L", `below: ${number(below)}`),
-      el("li", { class: "note" }, `(${percent} for all points at once)`)];
+    return [row("H", `above: ${number(above)}`), row("M", `undecided: ${number(undecided)}`), row("L", `below: ${number(below)}`), note];
   }
-  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`),
-    el("li", { class: "note" }, `(${percent} that it is one of these)`)];
+  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`), note];
 }
 
 function bandCounts(view) {
@@ -329,13 +327,13 @@ function sentences(view) {
 function bandSentences(view) {
   const { bands, undecided } = view.result.classified;
   const counts = view.bands.names.map((name) => `${count(bands[name])} ${name}`);
-  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${number(100 * view.confidence)} % for all points at once).`];
+  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${view.class_note}).`];
 }
 
 function levelSetSentences(view) {
   if (view.bands) return bandSentences(view);
   const { above, below, undecided } = view.result.classified;
-  const texts = [`${countNoun(above, "point")} above, ${count(below)} below and ${count(undecided)} undecided, of ${count(view.points)} (${number(100 * view.confidence)} % for all points at once).`];
+  const texts = [`${countNoun(above, "point")} above, ${count(below)} below and ${count(undecided)} undecided, of ${count(view.points)} (${view.class_note}).`];
   for (const letter of ["H", "M"]) {
     const ranges = classRanges(view, letter);
     if (ranges) texts.push(`The points ${CLASS_NAMES[letter]} lie at ${ranges}.`);

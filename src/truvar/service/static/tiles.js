@@ -22,9 +22,20 @@ function levelSetTiles(view) {
   const decided = view.points - undecided;
   const percent = decided === view.points ? 100 : Math.min(99, Math.floor((100 * decided) / view.points));
   return [
-    { term: "Decided", value: `${percent} %`, more: `${count(decided)} of ${countNoun(view.points, "point")}, ${number(100 * view.confidence)} % sure of all at once` },
+    { term: "Decided", value: `${percent} %`, more: `${count(decided)} of ${countNoun(view.points, "point")}, ${view.class_note}` },
+    shareTile(view),
     scoreTile("Expected F1", view.result.expected_f1, view.progress.f1?.goal ?? null, share, 1),
   ];
+}
+
+// The share of the points above the threshold, or between the two, in percent.
+function shareTile(view) {
+  const { mean, low, high } = view.result.share_above;
+  const [first, last] = view.thresholds.map((threshold) => number(threshold));
+  const term = view.bands?.inside ? `Between ${first} and ${last}` : `Above ${first}`;
+  if (mean === null) return { term, value: "–", more: "not known yet" };
+  const percent = (value) => number(100 * value, 3);
+  return { term, value: `${percent(mean)} %`, more: `of the points (${percent(low)} to ${percent(high)} %)` };
 }
 
 function optimumTiles(view) {
