@@ -7,6 +7,8 @@ points hold it with probability >= q.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
@@ -37,10 +39,16 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     sign = inputs.goal.sign
     relevant = potential_optima(inputs)
     rows = relevant
+    if inputs.excluded is not None:
+        # Excluded points are drawn and left out afterwards, so that an exclusion does not change
+        # the draws at the others.
+        rows = np.union1d(relevant, potential_optima(replace(inputs, excluded=None)))
     if len(rows) > MAX_DRAWN_POINTS:
-        rows = most_promising(inputs, relevant, MAX_DRAWN_POINTS)
+        rows = most_promising(inputs, rows, MAX_DRAWN_POINTS)
     points = np.vstack([inputs.best[None, :], inputs.sites[rows], _around_best(inputs)])
     draws = sign * inputs.posterior.draw(points, N_DRAWS, inputs.seed)  # signed: high is good
+    if inputs.excluded is not None:
+        draws[1 : len(rows) + 1][inputs.excluded[rows]] = -np.inf
     winner = rows[np.argmax(draws[1 : len(rows) + 1], axis=0)]
     probability = np.bincount(winner, minlength=n) / draws.shape[1]
     highest = inputs.transform.inverse(sign * draws.max(axis=0))

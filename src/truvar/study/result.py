@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -200,8 +200,17 @@ class Result:
 
     @cached_property
     def statements(self) -> JointStatements:
-        """Everything that is stated about all points at once; computed when it is first asked for."""
-        return self.source if isinstance(self.source, JointStatements) else self.source.joint
+        """Everything that is stated about all points jointly; computed when it is first asked for.
+
+        The interval of every point contains its mean, which a skewed distribution alone does not
+        ensure.
+        """
+        joint = self.source if isinstance(self.source, JointStatements) else self.source.joint
+        lower = np.minimum(joint.lower, self.mean)
+        upper = np.maximum(joint.upper, self.mean)
+        if (lower == joint.lower).all() and (upper == joint.upper).all():
+            return joint
+        return replace(joint, lower=lower, upper=upper)
 
     @cached_property
     def certificate(self) -> Certificate:
