@@ -10,6 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
+from truvar.inference.certificate_text import further_sentences
 from truvar.report import style
 from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
@@ -39,12 +40,14 @@ def test_the_status_asks_for_the_points_below(study: tv.Study) -> None:
 
 
 def test_the_certificate_states_the_points_below_first(study: tv.Study) -> None:
-    statement = study.result().certificate.statement
-    shown = r"all \d+ points shown as below lie below 0 and all \d+ points shown as above do not"
-    assert re.search(shown, statement)
+    result = study.result()
+    assert re.search(r": \d+ below 0 and \d+ above\.", result.certificate.statement)
+    share = further_sentences(result.statements, study.goal, DOMAIN)[0]
+    assert share.endswith("lie below 0.")
+    assert f"between {100 * (1 - result.share_above.high):.3g} and" in share
     only_above = tv.Study(DOMAIN, tv.LevelSet(below=0.0), kernel=RBF(0.5), mean=0.0, noise=1e-4)
     only_above.tell({"x_m": 0.0, "y_m": 0.0}, 3.0)
-    assert "shown as above do not lie below 0;" in only_above.result().certificate.statement
+    assert re.search(r": \d+ above 0\.", only_above.result().certificate.statement)
 
 
 def test_the_points_below_are_dense_in_the_map_of_the_terminal(study: tv.Study) -> None:

@@ -78,7 +78,10 @@ def assert_mirrored(below: tv.Study, above: tv.Study) -> None:
     one = below.result()
     other = above.result()
     assert_allclose(one.mean, -other.mean, atol=1e-9)
-    for found, mirrored in ((one, other), (one.classify(), other.classify())):
+    pairs: list[tuple[Any, Any]] = [(one, other)]
+    for options in ({}, {"pointwise": 0.9}, {"tolerance": 0.02}, {"margin": 0.2}):
+        pairs.append((one.classify(**options), other.classify(**options)))
+    for found, mirrored in pairs:
         np.testing.assert_array_equal(found.above, mirrored.below)
         np.testing.assert_array_equal(found.below, mirrored.above)
     np.testing.assert_array_equal(one.potential, other.potential)
@@ -88,6 +91,8 @@ def assert_mirrored(below: tv.Study, above: tv.Study) -> None:
         assert getattr(one.expected_f1, name) == pytest.approx(
             getattr(other.expected_f1, name), abs=1e-9
         )
+    assert one.share_above.low == pytest.approx(1.0 - other.share_above.high, abs=1e-9)
+    assert one.classes.wrong == other.classes.wrong
     assert one.expected_misclassified == pytest.approx(other.expected_misclassified, abs=1e-6)
     assert one.classification is not None
     np.testing.assert_array_equal(one.classification, other.classification)

@@ -198,7 +198,8 @@ def _with_cautious_members(
     if len(posterior.members[0].points) == len(
         surrogate.observations
     ):  # exact repeats say nothing and are left out
-        exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
+        # A value whose noise is given is as uncertain as that, whatever the others predict.
+        exact = np.isfinite(surrogate.given_noise([action for action, _ in surrogate.observations]))
         if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
             learned_noise = np.array(
                 [not action.noise_given for action, _ in surrogate.observations], dtype=bool
@@ -289,6 +290,7 @@ def unknown_statements(
         expected_misclassified=misclassified,
         n_drawn=0,
         n_relevant=inputs.n,
+        share_above=f1,
     )
 
 

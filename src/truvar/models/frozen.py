@@ -62,8 +62,8 @@ class Inflation:
         learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a
             white-noise component to f, with the variance of the learned noise, unless replicates
             rule it out.
-        exact: Observations that were given as exact, which no others contradict, (t,); None: there
-            are none.
+        exact: Observations whose noise was given, which no others contradict, (t,); None: there are
+            none.
     """
 
     sd_factor: float = 1.0

@@ -13,7 +13,7 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
 from truvar.report._sides import by_class, palette_keys
-from truvar.report.formatting import count_noun, describe_score, format_number
+from truvar.report.formatting import class_note, count_noun, describe_score, format_number
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -136,8 +136,8 @@ class PlotData:
 
     @cached_property
     def classification(self) -> Classification:
-        """The classes of all points at once, as `Result.classify` has them."""
-        return self.result.classify()
+        """The classes of the points, as `Result.classes` has them."""
+        return self.result.classes
 
     @property
     def has_model(self) -> bool:
@@ -147,10 +147,7 @@ class PlotData:
     @property
     def confidence_note(self) -> str:
         """With which probability the classes hold, for legends."""
-        percent = f"{100 * self.classification.confidence:g} %"
-        if self.goal.level_set:
-            return f"{percent} for all points at once"
-        return f"{percent} that it is one of these"
+        return class_note(self.result)
 
     @property
     def threshold(self) -> float | None:

@@ -78,7 +78,7 @@ class HTMLText:
 class Progress:
     """Live display of a study: measurements, cost, the classes, expected F1 or regret; with the truth the true ones.
 
-    The classes are those of `Result.classify`. They take time to compute, so that on a terminal the
+    The classes are `Result.classes`. They take time to compute, so that on a terminal the
     line is written at most as often as keeps its share of the time below `MAX_SHARE`.
 
     On a terminal it is one line that is written over, in a notebook a bar that is updated in place;
@@ -172,7 +172,7 @@ class Progress:
         """Display the bar and the fields, or update what is displayed."""
         if self._display is None:
             return
-        classes = result.classify()
+        classes = result.classes
         parts = []
         for name, key in reversed(palette_keys(result.goal).items()):
             share = 100 * float(getattr(classes, name).mean())
@@ -191,7 +191,7 @@ class Progress:
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""
         level_set = self._study.goal.level_set
-        classes = result.classify()
+        classes = result.classes
         fields = [
             f"measurement {_with_limit(f'{result.steps:>4d}', self._limits.steps)}",
             f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
@@ -223,7 +223,7 @@ class Progress:
 
     def _bar(self, result: Result, length: int) -> str:
         """Return a bar of the shares of the classes, that of the points asked for at the right."""
-        classes = result.classify()
+        classes = result.classes
         asked, _, other = palette_keys(result.goal)
         left = round(length * float(getattr(classes, other).mean()))
         right = min(round(length * float(getattr(classes, asked).mean())), length - left)

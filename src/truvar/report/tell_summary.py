@@ -17,7 +17,7 @@ MAX_LISTED = 10  # ids that are listed one by one
 
 
 def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
-    """Return one line that says what was done and how the classes of `Result.classify` changed.
+    """Return one line that says what was done and how `Result.classes` changed.
 
     Args:
         ids: Ids of the measurements concerned.
@@ -29,8 +29,8 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     listed = (
         ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
     )
-    classes_before = before.classify()
-    classes = now.classify()
+    classes_before = before.classes
+    classes = now.classes
     names: tuple[str, ...] = ("undecided",)
     if study.goal.level_set:
         asked, undecided, other = palette_keys(study.goal)

@@ -251,16 +251,14 @@ const legendMark = (...shapes) => el("span", { class: "plot inline" },
 
 function classCounts(view) {
   const { above, below, undecided } = view.result.classified;
-  const percent = `${number(100 * view.confidence)} %`;
+  const note = el("li", { class: "note" }, `(${view.class_note})`);
   const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
-  if (view.bands) return [...bandCounts(view), el("li", { class: "note" }, `(${percent} for all points at once)`)];
+  if (view.bands) return [...bandCounts(view), note];
   if (view.level_set) {
     const counts = { H: above, M: undecided, L: below };
-    return [...classOrder(view).map((letter) => row(paletteLetter(view, letter), `${CLASS_NAMES[letter]}: ${number(counts[letter])}`)),
-      el("li", { class: "note" }, `(${percent} for all points at once)`)];
+    return [...classOrder(view).map((letter) => row(paletteLetter(view, letter), `${CLASS_NAMES[letter]}: ${number(counts[letter])}`)), note];
   }
-  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`),
-    el("li", { class: "note" }, `(${percent} that it is one of these)`)];
+  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`), note];
 }
 
 function bandCounts(view) {
@@ -331,7 +329,7 @@ function sentences(view) {
 function bandSentences(view) {
   const { bands, undecided } = view.result.classified;
   const counts = view.bands.names.map((name) => `${count(bands[name])} ${name}`);
-  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${number(100 * view.confidence)} % for all points at once).`];
+  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${view.class_note}).`];
 }
 
 function levelSetSentences(view) {
@@ -339,7 +337,7 @@ function levelSetSentences(view) {
   const { above, below, undecided } = view.result.classified;
   const counts = { H: above, L: below };
   const [asked, , other] = classOrder(view);
-  const texts = [`${countNoun(counts[asked], "point")} ${CLASS_NAMES[asked]}, ${count(counts[other])} ${CLASS_NAMES[other]} and ${count(undecided)} undecided, of ${count(view.points)} (${number(100 * view.confidence)} % for all points at once).`];
+  const texts = [`${countNoun(counts[asked], "point")} ${CLASS_NAMES[asked]}, ${count(counts[other])} ${CLASS_NAMES[other]} and ${count(undecided)} undecided, of ${count(view.points)} (${view.class_note}).`];
   for (const letter of [asked, "M"]) {
     const ranges = classRanges(view, letter);
     if (ranges) texts.push(`The points ${CLASS_NAMES[letter]} lie at ${ranges}.`);

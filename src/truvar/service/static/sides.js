@@ -12,3 +12,9 @@ export const paletteLetter = (view, letter) => "HML"[classOrder(view).indexOf(le
 export function askedProbability({ level_set: levelSet, sign, probability }) {
   return levelSet && sign < 0 ? probability.map((above) => 1 - above) : probability;
 }
+
+// The share of the points on the side asked for; `view.result.share_above` is that of the points above.
+export function askedShare({ result, sign }) {
+  const { mean, low, high } = result.share_above;
+  return sign < 0 && mean !== null ? { mean: 1 - mean, low: 1 - high, high: 1 - low } : { mean, low, high };
+}
