@@ -373,6 +373,7 @@ class Bands:
     inside: bool = False
     monotone: bool | None = None
     sign = 1
+    sides = ("above", "below")
     level_set = True
     fraction_of_max = None
     fraction_of_min = None
