@@ -49,6 +49,20 @@ def test_results_do_not_depend_on_how_the_work_is_spread(folder: Path) -> None:
     pd.testing.assert_frame_equal(numbers(alone), numbers(shared))
 
 
+def test_the_score_of_a_goal_below_is_that_of_the_points_below(folder: Path) -> None:
+    """The mirrored table gives the same curve, as far as the simulated noise is negligible."""
+    spec = {**SPEC, "noise": {"variance": 1e-10}}
+    table = pd.read_csv(folder / "hill.csv")
+    table["depth"] = -table["height"]
+    table.to_csv(folder / "hill.csv", index=False)
+    below = problem_from_dict({**spec, "goal": {"level_set_below": -0.5}}, folder)
+    above = problem_from_dict(spec, folder)
+    options = {"policies": POLICIES, "replicates": 2, "budget": 15}
+    one = numbers(backtest(below, "depth", **options))
+    other = numbers(backtest(above, "height", **options))
+    pd.testing.assert_frame_equal(one, other)
+
+
 def test_an_address_without_a_scheduler_is_reported_in_one_line(folder: Path, capsys) -> None:
     (folder / "hill.toml").write_text(
         '[domain]\ntable = "hill.csv"\ncolumns = ["x", "z"]\n[goal]\nlevel_set = 0.5\n'

@@ -48,7 +48,7 @@ def test_init_asks_and_writes_a_commented_problem_file(
         "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]"
         in captured.err
     )
-    assert "answer max, min or level" in captured.err
+    assert "answer max, min, above or below" in captured.err
     text = Path("pond.toml").read_text()
     assert text.count("#") > 10
     problem = tv.load_problem("pond.toml")
@@ -90,6 +90,23 @@ def test_init_asks_nothing_where_all_is_given(
     assert 'table = "../pond.csv"' in Path("there/p.toml").read_text()
     assert main(["init", "pond.csv", *options]) == 1
     assert "exists already" in capsys.readouterr().err
+
+
+def test_init_asks_for_the_points_below_a_threshold(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(monkeypatch, "", "below", "4", "", "", "", "")
+    assert main(["init", "pond.csv"]) == 0
+    assert "Threshold: where is the value below ..." in capsys.readouterr().err
+    assert (
+        "level_set_below = 4.0  # where is the value below this?" in Path("pond.toml").read_text()
+    )
+    assert tv.load_problem("pond.toml").study().goal.side == "below"
+    given = ["--goal", "below", "--threshold", "4", "--defaults", "-o", "given.toml"]
+    assert main(["init", "pond.csv", *given]) == 0
+    assert tv.load_problem("given.toml").spec["goal"] == {"level_set_below": 4.0}
+    assert main(["new", "given.toml", "--check"]) == 0
+    assert "where is the value below 4?" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

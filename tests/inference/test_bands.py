@@ -182,7 +182,7 @@ def test_a_run_finds_the_bands_and_says_so() -> None:
     }
     counts = result.to_dict()["classified"]["bands"]
     assert counts["above 0.8"] == (frame["class"] == "above 0.8").sum()
-    assert "all decided points lie in their bands" in str(result.certificate)
+    assert "1 below -0.2, 1 between -0.2 and 0.3" in str(result.certificate)
     assert "several thresholds" in " ".join(result.certificate.cost_void)
     assert result.thresholds == tuple(LEVELS)
     assert result.threshold is None

@@ -364,20 +364,29 @@ def test_a_box_is_refined_around_the_recommended_point() -> None:
 # ----------------------------------------------------------------------------------------------
 
 
-def test_the_certificate_leads_with_the_joint_statement() -> None:
-    result = measured(tv.LevelSet(0.4), 15).result()
-    classes = result.classify()
+def test_the_certificate_leads_with_the_classes_that_are_shown() -> None:
+    result = measured(tv.LevelSet(0.4), 12).result()
+    classes = result.classify(pointwise=0.95)
     n_above, n_below, n_undecided = (
         int(mask.sum()) for mask in (classes.above, classes.below, classes.undecided)
     )
+    assert n_undecided > 0
+    assert classes.wrong is not None
     assert str(result.certificate).startswith(
-        f"With 95 % probability, given the model: all {n_above} points shown as above exceed 0.4 "
-        f"and all {n_below} "
-        f"points shown as below do not; {n_undecided} are undecided. Expected F1 0."
+        f"{n_above + n_below} of 30 points are shown, each with a probability of at least 95 %, "
+        f"given the model: {n_above} above 0.4 and {n_below} below. With 95 % probability at most "
+        f"{classes.wrong.high:g} of them "
     )
+    share, tolerated, strict = result.certificate.further
+    assert share.startswith(f"With 95 % probability between {100 * result.share_above.low:.3g} and")
+    assert f"at most 1 % of the {result.classify(tolerance=0.01).n_shown} surest" in tolerated
+    assert f"none of the {result.classify().n_shown} surest points" in strict
     optimum = measured(tv.Maximize(), 15).result()
     assert "With 95 % probability, given the model, the maximum is at" in str(optimum.certificate)
     assert f"expected to be {optimum.expected_regret.mean:.3g} (" in str(optimum.certificate)
+    bound = optimum.statements.regret_bound
+    assert f"within {bound:.3g} of it with 95 % probability" in str(optimum.certificate)
+    assert optimum.expected_regret.mean <= bound <= optimum.expected_regret.high
 
 
 @pytest.mark.parametrize("goal", [tv.LevelSet(0.4), tv.Maximize()], ids=str)
@@ -386,9 +395,9 @@ def test_nothing_is_claimed_before_there_is_a_model(goal: Any) -> None:
         result = measured(goal, 0, **settings).result()
         assert str(result.certificate).startswith("Nothing is claimed yet")
         assert result.classify().undecided.all()
-    assert "With 95 % probability" in str(
-        measured(goal, 0).result().certificate
-    )  # all of the prior is known
+    known = measured(goal, 0).result().certificate  # all of the prior is known
+    assert "Nothing is claimed yet" not in str(known)
+    assert "given the model" in str(known)
 
 
 def test_scores_of_the_other_goal_are_refused() -> None:

@@ -163,6 +163,7 @@ GOALS = {
     "level_set = 1": tv.LevelSet(1.0, monotone=False),
     "level_set = 0.4\nmonotone = true": tv.LevelSet(0.4, monotone=True),
     "level_set = 0.4\nmonotone = false": tv.LevelSet(0.4, monotone=False),
+    "level_set_below = 0.4": tv.LevelSet(below=0.4, monotone=False),
     "fraction_of_max = 0.8": tv.LevelSet(fraction_of_max=0.8, monotone=False),
     "maximize = true": tv.Maximize(monotone=False),
     "maximize = true\nmonotone = false": tv.Maximize(monotone=False),

@@ -1,5 +1,5 @@
-"""Status, report, figure, table, progress and service show the classes of `Result.classify`, and
-claim no more."""
+"""Status, report, figure, table, progress and service show the same classes, those of
+`Result.classes`, and claim no more."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def counts(classes: Classification) -> dict[str, int]:
 
 def shown_labels(study: tv.Study) -> list[str]:
     """Return the labels of the classes that every text must have."""
-    n = counts(study.result().classify())
+    n = counts(study.result().classes)
     if study.goal.level_set:
         return [
             f"above 0.3: {n['above']}",
@@ -73,14 +73,14 @@ def words_of(page: str) -> str:
     return re.sub(r"<style>.*?</style>|<[^>]+>", " ", without_images, flags=re.DOTALL)
 
 
-def test_the_joint_classes_differ_from_the_paper_s_sets(study: tv.Study) -> None:
+def test_the_classes_differ_from_the_paper_s_sets(study: tv.Study) -> None:
     result = study.result()
     assert (
-        counts(result.classify())["undecided"] != result.potential.sum()
+        counts(result.classes)["undecided"] != result.potential.sum()
     )  # otherwise the tests below show nothing
 
 
-def test_every_text_counts_the_points_of_classify(study: tv.Study, page_words: str) -> None:
+def test_every_text_counts_the_points_of_a_result(study: tv.Study, page_words: str) -> None:
     figure_texts = [
         text.get_text()
         for axes in study.plot().axes
@@ -92,7 +92,10 @@ def test_every_text_counts_the_points_of_classify(study: tv.Study, page_words: s
         assert label in status
         assert label in page_words
         assert label in figure_texts
-    note = "95 % for all points at once" if study.goal.level_set else "95 % that it is one of these"
+    note = "95 % that it is one of these"
+    if study.goal.level_set:
+        n_wrong = study.result().classify(pointwise=0.95).wrong.high
+        note = f"each with at least 95 %; at most {n_wrong:g} wrong"
     assert f"({note})" in status
     assert f"({note})" in page_words
     assert f"({note})" in figure_texts
@@ -107,7 +110,7 @@ def test_the_map_in_letters_has_the_class_of_each_point() -> None:
         if "│" in line
     ]
     letters = {"█": "above", "░": "below", "·": "undecided"}
-    labels = study.result().classify().labels.reshape(9, 6).T[::-1]  # high y at the top
+    labels = study.result().classes.labels.reshape(9, 6).T[::-1]  # high y at the top
     drawn = np.array([list(row) for row in rows])
     repeat_y = drawn.shape[0] // 6
     repeat_x = drawn.shape[1] // 9
@@ -118,18 +121,22 @@ def test_the_map_in_letters_has_the_class_of_each_point() -> None:
         assert {letters[letter] for letter in cell.ravel() if letter in letters} <= {label}
 
 
-def test_tables_and_the_service_have_the_classes_of_classify(
+def test_tables_and_the_service_have_the_classes_of_a_result(
     study: tv.Study, tmp_path: Path
 ) -> None:
     result = study.result()
-    labels = result.classify().labels.tolist()
+    labels = result.classes.labels.tolist()
     assert result.to_frame()["class"].tolist() == labels
     paths = write_report(study, tmp_path)
     assert pd.read_csv(paths["points"])["class"].tolist() == labels
     codes = {"H": "above", "L": "below", "M": "undecided"}
     view = serializers.view(study)
     assert [codes[letter] for letter in view["classes"]] == labels
-    assert view["result"]["classified"] == {"confidence": 0.95, **counts(result.classify())}
+    classified = view["result"]["classified"]
+    assert {name: classified[name] for name in ("above", "below", "undecided")} == counts(
+        result.classes
+    )
+    assert view["class_note"] in status_text(study, TerminalStyle(width=300))
     posterior = serializers.posterior(study)
     assert [codes[letter] for letter in posterior["classes"]] == labels
     sets = np.array(list(posterior["sets"]))
@@ -138,11 +145,11 @@ def test_tables_and_the_service_have_the_classes_of_classify(
     assert np.allclose(view["probability"], result.probability, atol=1e-5)
 
 
-def test_the_progress_line_counts_the_points_of_classify(study: tv.Study) -> None:
+def test_the_progress_line_counts_the_points_of_a_result(study: tv.Study) -> None:
     stream = io.StringIO()
     with Progress(study, stream=stream):
         pass
-    n = counts(study.result().classify())
+    n = counts(study.result().classes)
     line = " ".join(stream.getvalue().split())
     assert f"undecided {n['undecided']}" in line
     assert "epsilon" not in line
@@ -155,10 +162,41 @@ def test_the_progress_line_counts_the_points_of_classify(study: tv.Study) -> Non
         assert "expected regret" in line
 
 
+def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
+    result = study.result()
+    n = counts(result.classes)
+    statement = result.certificate.statement
+    if study.goal.level_set:
+        n_shown = n["above"] + n["below"]
+        assert f"{n_shown} of {len(result.mean)} points are shown" in statement
+        assert f"{n['above']} above 0.3 and {n['below']} below" in statement
+        assert f"at most {result.classes.wrong.high:g} of them" in statement
+        assert f"{n['undecided']} are undecided" in statement
+        for further in result.certificate.further:
+            assert further in " ".join(status_text(study, TerminalStyle(width=300)).split())
+    elif n["undecided"] > 1:
+        assert f"one of {n['undecided']} points" in statement
+
+
+def test_no_default_figure_shows_the_paper_s_sets(study: tv.Study) -> None:
+    figure = study.plot()
+    texts = [axes.get_title(loc="left") for axes in figure.axes]
+    texts += [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert not any("bounds" in text for text in texts)
+    bars = next(axes for axes in figure.axes if "share" in axes.get_title(loc="left"))
+    widths = [bar.get_width() for bar in bars.patches]
+    if study.goal.level_set:
+        n = counts(study.result().classes)
+        shares = [100 * n[name] / len(DOMAIN) for name in ("below", "undecided", "above")]
+        assert widths == pytest.approx(shares)
+
+
 def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(
     study: tv.Study, page_words: str
 ) -> None:
-    for text in (status_text(study, TerminalStyle(width=300)), page_words):
+    assert BOUNDS_TITLE not in status_text(study, TerminalStyle(width=300))
+    with_theorem = status_text(study, TerminalStyle(width=300), theorem=True)
+    for text in (with_theorem, page_words):
         before, _, section = text.partition(BOUNDS_TITLE)
         assert not PAPER_SETS.search(before)
         assert "epsilon" not in before

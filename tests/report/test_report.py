@@ -182,12 +182,12 @@ def test_the_route_is_drawn_only_where_moving_costs_something():
 
 def test_the_legend_counts_the_points_of_each_class():
     study = advanced(new_study(PLANE, tv.LevelSet(0.3)), 25)
-    classes = study.result().classify()
+    classes = study.result().classes
     texts = legend_texts(study)
     assert f"above 0.3: {classes.above.sum()}" in texts
     assert f"undecided: {classes.undecided.sum()}" in texts
     assert f"below 0.3: {classes.below.sum()}" in texts
-    assert "(95 % for all points at once)" in texts
+    assert f"(each with at least 95 %; at most {classes.wrong.high:g} wrong)" in texts
 
 
 def test_texts_of_a_map_do_not_overlap():

@@ -55,6 +55,21 @@ def pair(served, tmp_path):
     return local, remote
 
 
+def test_the_side_of_a_threshold_reaches_the_server_and_comes_back(served):
+    api, _ = served
+    remote = Server(api.url).create(GRID.replace("level_set", "level_set_below"), "low")
+    for x in (0.0, 0.5, 1.0):
+        remote.tell({"x": x, "y": 0.0}, x)
+    assert remote.goal.side == "below"
+    here = tv.Study(
+        remote.domain, remote.goal, kernel=remote.kernel, mean=0.0, noise=1e-3, policy="auto"
+    )
+    for x in (0.0, 0.5, 1.0):
+        here.tell({"x": x, "y": 0.0}, x)
+    assert remote.result().expected_f1 == here.result().expected_f1
+    np.testing.assert_array_equal(remote.result().classification, here.result().classification)
+
+
 def test_a_program_moves_from_a_local_study_to_a_server_by_one_line(pair):
     local, remote = pair
     here = program(local)

@@ -233,7 +233,7 @@ def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_cor
     assert "left out" not in page.locator(".measurements tr[data-id='9']").inner_text()
 
 
-def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_only(
+def test_the_page_shows_one_set_of_classes_and_the_paper_s_sets_in_their_section_only(
     page_on, served
 ):
     api, _ = served
@@ -248,10 +248,16 @@ def test_the_page_shows_the_joint_classes_and_the_paper_s_sets_in_their_section_
     legend = page.locator(".map .key").first.inner_text()
     for name in ("above", "undecided", "below"):
         assert f"{name}: {classified[name]}" in legend
-    assert "(95 % for all points at once)" in legend
+    n_wrong = classified["wrong"]["high"]
+    assert f"(each with at least 95 %; at most {n_wrong:g} wrong)" in legend
     shown_tiles = tiles(page)
     decided = 120 - classified["undecided"]
     assert shown_tiles["decided"].startswith(f"{100 * decided // 120} % {decided} of 120 points")
+    assert f"at most {n_wrong:g} wrong" in shown_tiles["decided"]
+    assert re.fullmatch(r"\S+ % of the points \(\S+ to \S+ %\)", shown_tiles["above 0.2"])
+    certificate = page.locator(".certificate").inner_text()
+    for sentence in status["result"]["certificate"]["further"]:
+        assert sentence in certificate
     assert re.fullmatch(r"[01]\.\d+ \([01]\.\d+ to [01]\.\d+\)", shown_tiles["expected f1"])
     assert shown_tiles["budget left"] == "– no budget is set"
     assert set(page.locator(".map text.number").all_text_contents()) == {"2", "3", "4"}

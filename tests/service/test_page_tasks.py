@@ -344,6 +344,34 @@ def test_the_context_of_the_day_is_given_in_the_ask_form(page_on, served):
     assert pending["point"]["warmth"] == 15
 
 
+def test_the_form_and_the_page_ask_for_the_points_below_a_threshold(page_on, served):
+    api, _ = served
+    page = page_on(DESKTOP, "#/new", tolerate=REFUSED)
+    page.get_by_text("Ranges", exact=True).click()
+    for k, name in enumerate("xy"):
+        column = page.locator(".range").nth(k)
+        column.get_by_role("textbox", name="Column").fill(name)
+        column.get_by_label("From").fill("0")
+        column.get_by_label("To").fill("1")
+    page.get_by_label("Find").select_option("level_set_below")
+    page.get_by_label("Threshold").fill("4")
+    page.get_by_role("textbox", name="Name").fill("low oxygen")
+    page.get_by_role("button", name="Create the study").click()
+    page.get_by_role("heading", name="low oxygen", level=1).wait_for()
+    for x in (0.0, 0.25, 0.5, 0.75, 1.0):
+        for y in (0.0, 1.0):
+            api.post("/studies/low oxygen/tell", {"point": {"x": x, "y": y}, "y": 2.0 + 4.0 * x})
+    page.locator('tr[data-id="10"]').wait_for()
+    page.get_by_text("Where is the value below 4?").wait_for()
+    page.get_by_text("Probability", exact=True).click()
+    page.get_by_text("probability of being below").first.wait_for()
+    page.get_by_text("Classes", exact=True).click()
+    rows = page.locator(".map .key li").all_inner_texts()
+    assert [row.split(":")[0].strip() for row in rows[:3]] == ["below", "undecided", "above"]
+    first = page.locator(".map .key li rect").first
+    assert first.get_attribute("class") == "area-H"  # the colour that stands out
+
+
 def test_a_study_is_created_from_ranges_and_the_form_becomes_toml(page_on, served):
     api, _ = served
     page = page_on(DESKTOP, "#/new", tolerate=REFUSED)

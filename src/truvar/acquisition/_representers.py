@@ -166,8 +166,7 @@ def _refine(context: PolicyContext) -> RefinedPoints:
         return _where_allowed(context, points, sign * mean + root_beta * np.sqrt(variance))
 
     d = len(domain.columns)
-    upper = context.upper if sign > 0 else -context.lower
-    lower = context.lower if sign > 0 else -context.upper
+    lower, upper = context.signed_bounds
     leader = leading_point(context)
     if context.excluded is not None:
         upper = np.where(context.excluded, -np.inf, upper)

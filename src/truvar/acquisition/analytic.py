@@ -286,13 +286,11 @@ class GCHK(BasePolicy):
         mean, sd = moments(context, candidates)
         if not context.has_bounds:
             return self.score_table(context, candidates, sd)
-        if isinstance(context.goal, Bands):
-            implicit = False
-            levels = [(h, h) for h in context.goal.thresholds]
-        else:
-            goal = level_set_goal(context)
-            implicit = goal.threshold is None
-            levels = [goal.thresholds(context.lower, context.upper)]
+        present = context.signed_bounds
+        implicit = not isinstance(context.goal, Bands) and level_set_goal(context).threshold is None
+        levels = [(h, h) for h in thresholds(context)]
+        if implicit:
+            levels = [level_set_goal(context).thresholds(*present)]
 
         def unclassified(lower: Array, upper: Array) -> Mask:
             found = np.zeros(len(lower), bool)
@@ -305,12 +303,12 @@ class GCHK(BasePolicy):
         if candidates.sites is not None:
             rows = candidates.sites % len(context.domain)
             # C_t
-            lower, upper = intersection((context.lower[rows], context.upper[rows]), (lower, upper))
+            lower, upper = intersection((present[0][rows], present[1][rows]), (lower, upper))
             allowed = unclassified(lower, upper) & context.regions.potential[rows]
-        if not (unclassified(context.lower, context.upper) & context.regions.potential).any():
+        if not (unclassified(*present) & context.regions.potential).any():
             allowed[:] = False
         elif implicit:
-            allowed |= upper >= context.lower.max()  # these points may be the maximum
+            allowed |= upper >= present[0].max()  # these points may be the maximum
         ambiguity = upper - lower
         if not implicit:
             ambiguity = np.max([np.minimum(upper - h, h - lower) for h, _ in levels], axis=0)

@@ -120,6 +120,13 @@ class PolicyContext:
         return self.goal.sign * mean, np.sqrt(variance * self.pending_share[:n])
 
     @property
+    def signed_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper confidence bounds on the domain, (n,) each; high values are good."""
+        if self.goal.sign > 0:
+            return self.lower, self.upper
+        return -self.upper, -self.lower
+
+    @property
     def pending_share(self) -> Array:
         """Share of the variance that pending measurements leave, at every site."""
         posterior = self.posterior

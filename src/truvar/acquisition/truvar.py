@@ -252,7 +252,7 @@ class TruVaR(BasePolicy):
             return anticipation.anticipated_levels, (np.array(goal.thresholds), average)
         if isinstance(goal, LevelSet):
             if goal.threshold is not None:
-                return anticipation.anticipated_level, (goal.threshold, average)
+                return anticipation.anticipated_level, (goal.sign * goal.threshold, average)
             fraction = float(goal.fraction_of_max or 0.0)
         if average and self.nodes is None:
             return anticipation.expected_bounds, (fraction, member)

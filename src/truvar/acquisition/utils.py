@@ -115,6 +115,6 @@ def thresholds(context: PolicyContext) -> tuple[float, ...]:
 
 
 def threshold(context: PolicyContext) -> float:
-    """Return h of a level set; if it is implicit, the fraction of the largest posterior mean."""
+    """Return h of a level set, signed like the means; an implicit one is a fraction of the largest mean."""
     mean = context.posterior.mean[: len(context.domain)]
-    return level_set_goal(context).thresholds(mean, mean)[0]
+    return context.goal.sign * level_set_goal(context).thresholds(mean, mean)[0]

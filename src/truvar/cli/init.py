@@ -18,6 +18,8 @@ MAX_TRIES = 5  # wrong answers to one question, after which the command ends
 GOAL_WORDS = {
     "max": "maximize",
     "min": "minimize",
+    "above": "level_set",
+    "below": "level_set_below",
     "level": "level_set",
     "maximum": "maximize",
     "minimum": "minimize",
@@ -41,8 +43,12 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
         help="the problem file (default: TABLE.toml)",
     )
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
-    sub.add_argument("--goal", choices=("max", "min", "level"), help="what to look for")
-    sub.add_argument("--threshold", type=float, help="threshold of a level set")
+    sub.add_argument(
+        "--goal",
+        choices=("max", "min", "above", "below", "level"),
+        help="what to look for; above and below are those of a threshold, and level is above",
+    )
+    sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
     sub.add_argument(
         "--defaults",
         action="store_true",
@@ -80,7 +86,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
-    from truvar.problem.template import ProblemAnswers
+    from truvar.problem.template import SIDES, ProblemAnswers
 
     table = arguments.table
     if table is None:
@@ -99,11 +105,13 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         columns = list(box)
         name = ask("Name of the study", "study", str)
     goal = GOAL_WORDS.get(arguments.goal or "") or ask(
-        "Look for the max, the min, or the level set (max/min/level)", "max", _goal
+        "Look for the max, the min, or the points above or below a threshold (max/min/above/below)",
+        "max",
+        _goal,
     )
     threshold = arguments.threshold
-    if goal == "level_set" and threshold is None:
-        threshold = ask("Threshold: where is the value above ...", None, _number)
+    if goal in SIDES and threshold is None:
+        threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -225,7 +233,7 @@ def _goal(answer: str) -> str:
     if word in GOAL_WORDS.values():
         return word
     if word not in GOAL_WORDS:
-        raise ValueError("answer max, min or level")
+        raise ValueError("answer max, min, above or below")
     return GOAL_WORDS[word]
 
 
@@ -274,8 +282,8 @@ def _sides(answer: str) -> dict[str, tuple[float, float]]:
 INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
-    "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal level "
-    "--threshold 7 --defaults",
+    "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
+    "--threshold 4 --defaults",
     _init_arguments,
     _init,
 )

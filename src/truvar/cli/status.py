@@ -12,6 +12,8 @@ from truvar.cli._store import open_study, study_arguments
 
 def _status_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
+    theorem = "add the paper's sets M, H and L and what its confidence bounds say"
+    sub.add_argument("--theorem", action="store_true", help=theorem)
     add_json(sub, "the status")
 
 
@@ -25,7 +27,7 @@ def _status(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(status_data(study)))
     else:
-        print(status_text(study, TerminalStyle.for_stream(sys.stdout)))
+        print(status_text(study, TerminalStyle.for_stream(sys.stdout), arguments.theorem))
     return 0
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from truvar._typing import Array, Index, Mask
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
+
+Side = Literal["above", "below"]  # of a threshold
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,15 @@ class Minimize:
 
 @dataclass(frozen=True)
 class LevelSet:
-    """Find the points where f is above a threshold. Exactly one of the ways to give it is used.
+    """Find the points where f is above a threshold, or below it. Exactly one way to give it is used.
 
     `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` return `Bands`, the goal of several
     thresholds.
 
     Args:
         between: Two thresholds: find the points between them.
+        below: A threshold: find the points where f is below it. F1, limits of a run, words and
+            colours are then about these points.
 
     Attributes:
         threshold: The threshold h.
@@ -168,12 +172,15 @@ class LevelSet:
         fraction_of_min: The threshold as a multiple of the unknown minimum of f: greater than 1
             where the minimum is positive, and between 0 and 1 where it is negative. Points near the
             minimum are those not above it.
+        side: The side of the threshold that is asked for, "above" or "below". A value on the
+            threshold belongs to it.
 
     Raises:
         InvalidArgumentError: If none or several are given, or a number is out of range.
 
     Example:
         >>> LevelSet(7.0)
+        >>> LevelSet(below=4.0)
         >>> LevelSet(fraction_of_max=0.8)
         >>> LevelSet([5, 7, 10])
     """
@@ -183,7 +190,8 @@ class LevelSet:
     monotone: bool | None = None
     fraction_of_min: float | None = None
     between: InitVar[Sequence[float] | None] = None
-    sign = 1
+    side: Side = "above"
+    below: InitVar[float | None] = None
     level_set = True
 
     def __new__(
@@ -193,33 +201,59 @@ class LevelSet:
         monotone: bool | None = None,
         fraction_of_min: float | None = None,
         between: Sequence[float] | None = None,
+        side: Side = "above",
+        below: float | None = None,
     ) -> Self:
         """Return a level set, or `Bands` for several thresholds."""
         several: Any = threshold if between is None else between
         is_number = several is None or isinstance(several, (str, bytes)) or np.ndim(several) == 0
         if between is None and is_number:
             return super().__new__(cls)
-        others = (fraction_of_max, fraction_of_min, None if between is None else threshold)
+        others = (fraction_of_max, fraction_of_min, None if between is None else threshold, below)
         if any(given is not None for given in others):
             raise InvalidArgumentError(
-                "a level set has thresholds, between=(low, high) or a fraction, got several of "
-                "them; give one"
+                "a level set has thresholds, between=(low, high), below or a fraction, got several "
+                "of them; give one"
+            )
+        if side != "above":
+            raise InvalidArgumentError(
+                f"side={side!r} needs one threshold, got {several!r}; give one, such as "
+                "LevelSet(below=4.0)"
             )
         bands: Any = Bands(
             _check_thresholds(several, between is not None), between is not None, monotone
         )
         return bands  # type: ignore[no-any-return]
 
-    def __post_init__(self, between: Sequence[float] | None) -> None:
+    def __post_init__(self, between: Sequence[float] | None, below: float | None) -> None:
         given = [
-            name
-            for name in ("threshold", "fraction_of_max", "fraction_of_min")
-            if getattr(self, name) is not None
+            f"{name}={value!r}"
+            for name, value in (
+                ("threshold", self.threshold),
+                ("fraction_of_max", self.fraction_of_max),
+                ("fraction_of_min", self.fraction_of_min),
+                ("below", below),
+            )
+            if value is not None
         ]
         if len(given) != 1:
             raise InvalidArgumentError(
-                "a level set needs either a threshold or a fraction_of_max: LevelSet(7.0) or "
-                f"LevelSet(fraction_of_max=0.8), got {self!r}"
+                "a level set needs either a threshold, below or fraction_of_max: LevelSet(7.0), "
+                "LevelSet(below=4.0) or "
+                f"LevelSet(fraction_of_max=0.8), got {' and '.join(given) or 'none of them'}; give "
+                "one"
+            )
+        if below is not None:
+            object.__setattr__(self, "threshold", below)
+            object.__setattr__(self, "side", "below")
+        if self.side not in ("above", "below"):
+            raise InvalidArgumentError(
+                f"side must be 'above' or 'below', got {self.side!r}; give one of them"
+            )
+        if self.side == "below" and self.threshold is None:
+            raise InvalidArgumentError(
+                f"the points below are asked for with a threshold, got {given[0]}; give the "
+                "threshold itself, such as LevelSet(below=4.0)"
             )
         if self.threshold is not None:
             object.__setattr__(
@@ -230,10 +264,23 @@ class LevelSet:
         else:
             _check_fraction_of_min(self.fraction_of_min)
 
+    def __repr__(self) -> str:
+        name = "below" if self.side == "below" else "threshold"
+        given = {
+            name: self.threshold,
+            "fraction_of_max": self.fraction_of_max,
+            "fraction_of_min": self.fraction_of_min,
+            "monotone": self.monotone,
+        }
+        parts = [f"{key}={value!r}" for key, value in given.items() if value is not None]
+        return f"LevelSet({', '.join(parts)})".replace("threshold=", "")
+
     def __str__(self) -> str:
         if self.threshold is not None:
+            given = "below=" if self.side == "below" else ""
             return for_interface(
-                f"LevelSet({self.threshold:g})", problem=f"a level set above {self.threshold:g}"
+                f"LevelSet({given}{self.threshold:g})",
+                problem=f"a level set {self.side} {self.threshold:g}",
             )
         name = "fraction_of_min" if self.fraction_of_max is None else "fraction_of_max"
         share = getattr(self, name)
@@ -255,6 +302,24 @@ class LevelSet:
             )
         fraction = float(self.fraction_of_max or 0.0)
         return fraction * float(lower.max()), fraction * float(upper.max())
+
+    @property
+    def sign(self) -> int:
+        """1 if the points above the threshold are asked for, -1 if those below it."""
+        return 1 if self.side == "above" else -1
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The side that is asked for, and the other one."""
+        return ("above", "below") if self.side == "above" else ("below", "above")
+
+    def exceeds(self, values: Array, threshold: Array | float) -> Mask:
+        """Return which values count as above a threshold; one on it belongs to `side`."""
+        return np.asarray(values >= threshold if self.side == "above" else values > threshold)
+
+    def asked(self, above: Mask) -> Mask:
+        """Return which points are on the side that is asked for, given those above the threshold."""
+        return above if self.side == "above" else ~above
 
     @property
     def optimum_name(self) -> str:
@@ -308,6 +373,7 @@ class Bands:
     inside: bool = False
     monotone: bool | None = None
     sign = 1
+    sides = ("above", "below")
     level_set = True
     fraction_of_max = None
     fraction_of_min = None

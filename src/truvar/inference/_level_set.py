@@ -1,4 +1,4 @@
-"""Joint statements about the points above a threshold.
+"""Joint statements about the points above a threshold, or below it.
 
 The points are ordered by certainty. A point is decided with confidence q if all points up to it in
 that order lie on their more probable side of h *jointly* with probability >= q (the excursion
@@ -28,8 +28,9 @@ from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import LevelSet, Maximize, Minimize
 from truvar.inference._mixtures import probability_above
 from truvar.inference._optimum import MAX_DRAWN_POINTS, N_DRAWS, most_promising, potential_optima
+from truvar.inference.errors import ClassErrors
 from truvar.inference.inputs import StatementInputs, unknown_statements
-from truvar.inference.statements import UNKNOWN_F1, Estimate, JointStatements
+from truvar.inference.statements import UNKNOWN_SHARE, Estimate, JointStatements
 
 MAX_NEGLECTED_ERROR = 0.002  # total probability of an error at the points that are not drawn
 REGRESSION_BLOCK = 4096  # points for which p is computed together, which bounds the memory
@@ -51,7 +52,7 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
         inputs.means, inputs.variances, inputs.threshold, inputs.posterior.shares
     )
     if not inputs.fitted:
-        return unknown_statements(inputs, probability, UNKNOWN_F1, None)
+        return unknown_statements(inputs, probability, UNKNOWN_SHARE, None)
     error = np.minimum(probability, 1.0 - probability)
     relevant = uncertain_rows(error)
     rows = rows_to_draw(relevant, inputs.seed)
@@ -62,19 +63,19 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
 
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
     """Return the statements for a threshold that is a share of the unknown optimum, which every draw has its own of."""
-    optima = _optimum_rows(inputs, goal)
-    probability, error = _implicit_probability(inputs, goal, optima)
+    optima = optimum_rows(inputs, goal)
+    probability, error = implicit_probability(inputs, goal, optima)
     if not inputs.fitted:
-        return unknown_statements(inputs, probability, UNKNOWN_F1, None)
+        return unknown_statements(inputs, probability, UNKNOWN_SHARE, None)
     relevant = uncertain_rows(error)
     rows = rows_to_draw(relevant, inputs.seed)
     drawn = np.union1d(rows, optima)
     draws = inputs.posterior.draw(inputs.sites[drawn], N_DRAWS, inputs.seed)
-    is_above = draws[np.searchsorted(drawn, rows)] >= _implicit_thresholds(goal, draws)
+    is_above = draws[np.searchsorted(drawn, rows)] >= implicit_thresholds(goal, draws)
     return _from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
-def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
+def optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     """Return the points among which the optimum that the threshold is a share of is drawn."""
     optimum = Maximize() if goal.fraction_of_min is None else Minimize()
     source = replace(
@@ -89,8 +90,8 @@ def _optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
 
 
 @blas_in_one_thread()
-def _implicit_probability(
-    inputs: StatementInputs, goal: LevelSet, optima: Index
+def implicit_probability(
+    inputs: StatementInputs, goal: LevelSet, optima: Index, shift: float = 0.0
 ) -> tuple[Array, Array]:
     """Return p at every point for a share of the optimum, and the probability that its class is wrong.
 
@@ -102,6 +103,7 @@ def _implicit_probability(
         inputs: The inputs.
         goal: The goal.
         optima: Rows that can be the optimum.
+        shift: Number that is added to the threshold.
 
     Returns:
         p, (n,), and the error, (n,), at least as large as if f(x) were independent of the
@@ -109,7 +111,7 @@ def _implicit_probability(
     """
     count = N_DRAWS if inputs.n <= MAX_DRAWN_POINTS else N_DRAWS // 4
     draws = inputs.posterior.draw(inputs.sites[optima], count, (*inputs.seed, 1))
-    thresholds = _implicit_thresholds(goal, draws)
+    thresholds = implicit_thresholds(goal, draws) + shift
     winner = draws.argmax(axis=0) if goal.fraction_of_min is None else draws.argmin(axis=0)
     probability = np.zeros(inputs.n)
     independent = np.zeros(inputs.n)
@@ -141,7 +143,7 @@ def _implicit_probability(
     )
 
 
-def _implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
+def implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
     """Return the threshold in every draw, (S,), as a share of its maximum or minimum."""
     if goal.fraction_of_min is not None:
         return np.asarray(goal.fraction_of_min * draws.min(axis=0))
@@ -162,7 +164,7 @@ def screening_f1(inputs: StatementInputs) -> float:
     top = int(np.argmax(direction * (inputs.posterior.shares @ inputs.means)))
     rows = rng.permutation(inputs.n)[:SCREENING_ROWS]
     draws = inputs.posterior.draw(inputs.sites[np.append(rows, top)], SCREENING_DRAWS, inputs.seed)
-    is_above = draws[:-1] >= _implicit_thresholds(inputs.goal, draws)
+    is_above = draws[:-1] >= implicit_thresholds(inputs.goal, draws)
     n_both = is_above.sum(axis=0) + int(reported[rows].sum())
     hits = (reported[rows, None] & is_above).sum(axis=0)
     return float(np.divide(2.0 * hits, n_both, out=np.ones(len(n_both)), where=n_both > 0).mean())
@@ -177,9 +179,9 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
             optimum are looked at.
     """
     draws = inputs.posterior.draw(
-        inputs.sites[_optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1)
+        inputs.sites[optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1)
     )
-    above = (draws >= _implicit_thresholds(goal, draws)).mean(axis=1)
+    above = (draws >= implicit_thresholds(goal, draws)).mean(axis=1)
     return float(np.maximum(above, 1.0 - above).min())
 
 
@@ -203,15 +205,18 @@ def _from_draws(
     """
     certainty = np.maximum(probability, 1.0 - probability)
     class_above = probability >= 0.5
-    decided = decided_confidence(
-        certainty, error, relevant, rows, is_above != class_above[rows, None]
-    )
+    wrong = is_above != class_above[rows, None]
+    decided = decided_confidence(certainty, error, relevant, rows, wrong)
     reported = inputs.reported()
     if reported is None:
         raise AssertionError("a level set reports points")
     certain_above = class_above.copy()
     certain_above[relevant] = False
-    f1 = f1_draws(inputs, reported, certain_above, relevant, rows, is_above)
+    weight = row_weights(inputs, relevant, rows)
+    certain = inputs.asked(class_above).copy()
+    certain[relevant] = False
+    f1 = f1_draws(reported, certain, relevant, rows, inputs.asked(is_above), weight)
+    n_above = weight @ is_above + int(certain_above.sum())
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -223,9 +228,11 @@ def _from_draws(
         expected_f1=Estimate.of(f1),
         expected_regret=None,
         optimal_probability=None,
-        expected_misclassified=float(np.where(reported, 1.0 - probability, probability).sum()),
+        expected_misclassified=float(inputs.error(reported, probability).sum()),
         n_drawn=len(rows),
         n_relevant=len(relevant),
+        share_above=Estimate.of(n_above / inputs.n),
+        errors=ClassErrors.of(certainty, error, relevant, rows, wrong),
     )
 
 
@@ -298,30 +305,29 @@ def _interpolate_confidence(
     return np.asarray(carried)
 
 
+def row_weights(inputs: StatementInputs, relevant: Index, rows: Index) -> Array:
+    """Return the number of relevant points that each drawn row stands for: those nearest to it. (r,)."""
+    if len(rows) == len(relevant):
+        return np.ones(len(rows))
+    nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
+    return np.bincount(nearest, minlength=len(rows)).astype(float)
+
+
 def f1_draws(
-    inputs: StatementInputs,
-    reported: Mask,
-    certain_above: Mask,
-    relevant: Index,
-    rows: Index,
-    is_above: Mask,
+    reported: Mask, certain_above: Mask, relevant: Index, rows: Index, is_above: Mask, weight: Array
 ) -> Array:
     """Return the F1 score of the reported points in every draw, (S,).
 
     Args:
-        inputs: The inputs.
-        reported: Points that are reported as above. (n,)
-        certain_above: Points that are not drawn, as they are above in every draw. (n,)
+        reported: Points that are reported as above, or as being on the side asked for. (n,)
+        certain_above: Points that are not drawn, as they are there in every draw. (n,)
         relevant: Rows that are not certain marginally.
         rows: Those of them that were drawn. (r,)
-        is_above: Whether f lies above the threshold there, by draw. (r, S)
+        is_above: Whether f lies there, by draw. (r, S)
+        weight: Number of relevant points that each of them stands for. (r,)
     """
     certain_hits = int((reported & certain_above).sum())
     certain_reported = int(reported.sum()) - int(reported[relevant].sum())
-    weight = np.ones(len(rows))
-    if len(rows) < len(relevant):
-        nearest = _nearest(inputs.sites[rows], inputs.sites[relevant])
-        weight = np.bincount(nearest, minlength=len(rows)).astype(float)
     hits = (weight * reported[rows]) @ is_above + certain_hits
     n_true = weight @ is_above + int(certain_above.sum())
     n_both = n_true + float(weight @ reported[rows]) + certain_reported

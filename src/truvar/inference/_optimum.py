@@ -7,12 +7,14 @@ points hold it with probability >= q.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.inference._mixtures import normal_distribution
 from truvar.inference.inputs import StatementInputs, unknown_statements
-from truvar.inference.statements import UNKNOWN_REGRET, Estimate, JointStatements
+from truvar.inference.statements import CONFIDENCE, UNKNOWN_REGRET, Estimate, JointStatements
 
 N_DRAWS = 2048  # joint draws of f
 MAX_DRAWN_POINTS = 4000  # points that are drawn, at most
@@ -37,15 +39,23 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     sign = inputs.goal.sign
     relevant = potential_optima(inputs)
     rows = relevant
+    if inputs.excluded is not None:
+        # Excluded points are drawn and left out afterwards, so that an exclusion does not change
+        # the draws at the others.
+        rows = np.union1d(relevant, potential_optima(replace(inputs, excluded=None)))
     if len(rows) > MAX_DRAWN_POINTS:
-        rows = most_promising(inputs, relevant, MAX_DRAWN_POINTS)
+        rows = most_promising(inputs, rows, MAX_DRAWN_POINTS)
     points = np.vstack([inputs.best[None, :], inputs.sites[rows], _around_best(inputs)])
     draws = sign * inputs.posterior.draw(points, N_DRAWS, inputs.seed)  # signed: high is good
+    if inputs.excluded is not None:
+        draws[1 : len(rows) + 1][inputs.excluded[rows]] = -np.inf
     winner = rows[np.argmax(draws[1 : len(rows) + 1], axis=0)]
     probability = np.bincount(winner, minlength=n) / draws.shape[1]
     highest = inputs.transform.inverse(sign * draws.max(axis=0))
     recommended = inputs.transform.inverse(sign * draws[0])
     regret = np.maximum(sign * (highest - recommended), 0.0)
+    expected_regret = Estimate.of(regret)
+    regret_bound = float(np.quantile(regret, CONFIDENCE, method="higher"))
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -55,7 +65,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         lower=lower,
         upper=upper,
         expected_f1=None,
-        expected_regret=Estimate.of(regret),
+        expected_regret=expected_regret,
         optimal_probability=float(
             (draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean()
         ),
@@ -63,6 +73,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
         n_drawn=len(rows),
         n_relevant=len(relevant),
         recommended_value=Estimate.of(recommended),
+        regret_bound=max(regret_bound, expected_regret.mean),
     )
 
 

@@ -19,11 +19,18 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals import Bands
-from truvar.inference._level_set import decided_confidence, f1_draws, rows_to_draw, uncertain_rows
+from truvar.inference._level_set import (
+    decided_confidence,
+    f1_draws,
+    row_weights,
+    rows_to_draw,
+    uncertain_rows,
+)
 from truvar.inference._mixtures import band_probabilities, certainty_of, reported_bands
 from truvar.inference._optimum import N_DRAWS
+from truvar.inference.errors import ClassErrors
 from truvar.inference.inputs import StatementInputs
-from truvar.inference.statements import UNKNOWN_F1, BandStatements, Estimate, JointStatements
+from truvar.inference.statements import UNKNOWN_SHARE, BandStatements, Estimate, JointStatements
 
 
 def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
@@ -39,22 +46,28 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
     n_drawn = 0
     n_relevant = inputs.n
     n_scores = 1 if goal.inside else len(inputs.thresholds)
-    f1: tuple[Estimate, ...] = (UNKNOWN_F1,) * n_scores
-    total = UNKNOWN_F1
+    f1: tuple[Estimate, ...] = (UNKNOWN_SHARE,) * n_scores
+    total = UNKNOWN_SHARE
     lower = np.full(inputs.n, -np.inf)
     upper = -lower
+    share_above = UNKNOWN_SHARE
+    errors = None
     if inputs.fitted:
         draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
         bands = np.searchsorted(np.array(inputs.thresholds), draws, side="right")  # (r, S)
-        decided = decided_confidence(
-            certainty, 1.0 - certainty, relevant, rows, bands != reported[rows, None]
-        )
+        wrong = bands != reported[rows, None]
+        decided = decided_confidence(certainty, 1.0 - certainty, relevant, rows, wrong)
+        errors = ClassErrors.of(certainty, 1.0 - certainty, relevant, rows, wrong)
+        weight = row_weights(inputs, relevant, rows)
         scores = []
         is_certain = np.ones(inputs.n, bool)
         is_certain[relevant] = False
         for is_above, is_reported in _membership(goal, bands, reported):
             certain_above = is_reported & is_certain
-            scores.append(f1_draws(inputs, is_reported, certain_above, relevant, rows, is_above))
+            scores.append(f1_draws(is_reported, certain_above, relevant, rows, is_above, weight))
+        is_member = goal.is_above(bands)  # (r, S)
+        n_certain = int((goal.is_above(reported) & is_certain).sum())
+        share_above = Estimate.of((weight @ is_member + n_certain) / inputs.n)
         f1 = tuple(Estimate.of(score) for score in scores)
         total = Estimate.of(np.mean(scores, axis=0))
         lower, upper = inputs.interval()
@@ -74,6 +87,8 @@ def band_statements(inputs: StatementInputs, goal: Bands) -> JointStatements:
         n_drawn=n_drawn,
         n_relevant=n_relevant,
         bands=BandStatements(probability, reported, f1),
+        share_above=share_above,
+        errors=errors,
     )
 
 

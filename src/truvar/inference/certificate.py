@@ -1,9 +1,9 @@
 """The certificate of a result: what can be stated about f at present, with which probability, and why.
 
-It leads with the joint statements given the model (`inference.statements`): how many points are
-decided jointly with a probability of 95 %, and how good the answer is expected to be. The
-assumptions and the model check follow. Then comes what the paper's confidence bounds say, for those
-who want its theorem:
+It leads with what is stated given the model (`inference.statements`): how many points have a class,
+how many of them are wrong at most, and how good the answer is expected to be. The assumptions and
+the model check follow. Then comes what the paper's confidence bounds say, for those who want its
+theorem:
 
 | paper | here |
 |---|---|
@@ -40,11 +40,11 @@ from truvar.inference.certificate_text import (
     COST_CAVEAT,
     RKHS_CAVEAT,
     assumptions_of,
-    band_sentence,
     caveats_of,
     claim,
     condition,
     explanation,
+    further_sentences,
     level_set_sentence,
     lowered,
     optimum_sentence,
@@ -61,12 +61,13 @@ NO_CLAIM = "Nothing is claimed yet: too few measurements to learn the model from
 class Certificate:
     """Statements about f that hold at present, their accuracy, and the reasons for them.
 
-    All but `statement`, `assumes` and `caveats` is about the confidence bounds and the paper's sets
+    All but `statement`, `further`, `assumes` and `caveats` is about the confidence bounds and the paper's sets
     M, H and L.
 
     Attributes:
-        statement: What is decided with 95 % probability, given the model, and how good the answer
-            is expected to be.
+        statement: Level set: the points that have a class with a probability of 95 % each, given
+            the model, and how many of them are wrong. Optimum: the points that hold it with a
+            probability of 95 %. Both: how good the answer is expected to be.
         bounds_statement: What follows from the confidence bounds, in the `regime`.
         epsilon: Optimum: how far the value at the point with the best bound can be from the
             optimum. Level set: twice the largest |f - h| at undecided points.
@@ -85,6 +86,8 @@ class Certificate:
         cost_void: Reasons why Theorem 3.1 does not bound the cost, whatever beta is.
         assumes: What must be true of f and the noise.
         caveats: What is not claimed.
+        further: Level set: the share of the points above, and what holds for all points shown
+            jointly.
     """
 
     statement: str
@@ -102,6 +105,7 @@ class Certificate:
     cost_void: tuple[str, ...]
     assumes: tuple[str, ...]
     caveats: tuple[str, ...]
+    further: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.statement
@@ -110,7 +114,8 @@ class Certificate:
         return f"Certificate({self.regime!r}, {self.statement!r})"
 
     def _repr_html_(self) -> str:
-        rows = [("statement", self.statement), *(("assumes", text) for text in self.assumes)]
+        rows = [("statement", self.statement), *(("further", text) for text in self.further)]
+        rows += [("assumes", text) for text in self.assumes]
         rows += [("caveat", text) for text in self.statement_caveats]
         return html_card("Certificate", "", rows)
 
@@ -219,10 +224,10 @@ def with_joint_statements(
     if not statements.is_known:
         return replace(certificate, statement="Nothing is claimed yet: there is no measurement.")
     parts = [certificate.statement] if certificate.statement else []
-    if isinstance(statements.goal, Bands):
-        parts.append(band_sentence(statements, statements.goal, domain))
-    elif isinstance(statements.goal, LevelSet):
+    further: tuple[str, ...] = ()
+    if isinstance(statements.goal, LevelSet | Bands):
         parts.append(level_set_sentence(statements, statements.goal, domain))
+        further = further_sentences(statements, statements.goal, domain)
     else:
         parts.append(optimum_sentence(statements, domain, best))
     caveats = certificate.caveats
@@ -231,7 +236,7 @@ def with_joint_statements(
             f"the joint probability for all points is estimated at {statements.n_drawn} of the "
             f"{statements.n_relevant} points that are not certain marginally",
         )
-    return replace(certificate, statement=" ".join(parts), caveats=caveats)
+    return replace(certificate, statement=" ".join(parts), caveats=caveats, further=further)
 
 
 def accuracy(goal: Goal, state: State) -> float:

@@ -14,7 +14,14 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.inference.inputs import CertificateInputs
 from truvar.inference.regime import BetaComparison, Regime
-from truvar.inference.statements import Estimate, JointStatements
+from truvar.inference.statements import (
+    CONFIDENCE,
+    TOLERANCE,
+    UNKNOWN_SHARE,
+    Classification,
+    Estimate,
+    JointStatements,
+)
 from truvar.messages import format_coordinates
 
 CHECK_CAVEAT = "the check of the model failed"
@@ -22,58 +29,118 @@ RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; 
 COST_CAVEAT = "the paper's bound on the cost would not apply with a larger beta either"
 
 
-def level_set_sentence(statements: JointStatements, goal: LevelSet, domain: Domain) -> str:
-    """Return what is decided about a level set, and the expected F1 score."""
-    classes = statements.classify()
-    n_above = int(classes.above.sum())
-    n_below = int(classes.below.sum())
-    n_undecided = int(classes.undecided.sum())
+def level_set_sentence(statements: JointStatements, goal: LevelSet | Bands, domain: Domain) -> str:
+    """Return the classes that every output shows, how many of them are wrong, and the expected F1 score."""
+    over = " (mean over the thresholds)" if isinstance(goal, Bands) and not goal.inside else ""
+    score = f"Expected F1{over} {_estimate(statements.expected_f1, format_share)}."
+    return f"{shown_sentence(statements.classes, goal, domain)} {score}"
+
+
+def shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+    """Return how many points are shown by their own probabilities, and how many of them are wrong."""
     kind = _kind(domain)
-    threshold = f"{100 * (goal.fraction_of_max or goal.fraction_of_min or 0.0):g} % of the {goal.optimum_name}"
+    n = len(classes.undecided)
+    n_undecided = n - classes.n_shown
+    probability = f"a probability of at least {100 * (classes.pointwise or 0.0):g} %"
+    if classes.n_shown == 0:
+        return f"No class has {probability}, given the model: all {_count(n, kind)} are undecided."
+    shown = f"{classes.n_shown} of {_count(n, kind)} {_are(classes.n_shown)} shown"
+    if n_undecided == 0:
+        shown = f"{_all(n, kind).capitalize()} {_are(n)} shown"
+    undecided = (
+        f"{n_undecided} {_are(n_undecided)} undecided" if n_undecided else "none is undecided"
+    )
+    return (
+        f"{shown}, each with {probability}, given the model: {_sides(classes, goal)}. With "
+        f"{100 * classes.confidence:g} % probability {wrong_text(classes)}; {undecided}."
+    )
+
+
+def wrong_text(classes: Classification) -> str:
+    """Return the bound on the number of points shown that are wrong: "at most 9 of them are wrong"."""
+    n_wrong = 0 if classes.wrong is None else int(classes.wrong.high)
+    if n_wrong == 0:
+        return "none of them is wrong"
+    return f"at most {n_wrong} of them {_are(n_wrong)} wrong"
+
+
+def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
+    """Return the number of points on each side, or in each band: "246 above 4 and 1207 below"."""
+    if classes.band is not None:
+        counts = []
+        for k, name in enumerate(classes.band_names):
+            low, between, high = name.partition(" to ")
+            where = f"between {low} and {high}" if between else name
+            counts.append((int((classes.band == k).sum()), where))
+        return ", ".join(f"{count} {where}" for count, where in counts if count)
+    threshold = threshold_text(goal)
+    asked, other = goal.sides
+    n_asked = int(getattr(classes, asked).sum())
+    n_other = int(getattr(classes, other).sum())
+    if n_asked and n_other:
+        return f"{n_asked} {asked} {threshold} and {n_other} {other}"
+    return f"{n_asked} {asked} {threshold}" if n_asked else f"{n_other} {other} {threshold}"
+
+
+def threshold_text(goal: LevelSet | Bands) -> str:
+    """Return the threshold that points are shown above or below: "7", "80 % of the maximum"."""
+    if isinstance(goal, Bands):
+        return f"{goal.thresholds[0]:g}"
     if goal.threshold is not None:
-        threshold = f"{goal.threshold:g}"
-    parts = []
-    if n_above:
-        exceed = "exceed" if n_above > 1 else "exceeds"
-        parts.append(f"{_all(n_above, kind)} shown as above {exceed} {threshold}")
-    if n_below:
-        do = "do" if n_below > 1 else "does"
-        what = "not" if n_above else f"not exceed {threshold}"
-        parts.append(f"{_all(n_below, kind)} shown as below {do} {what}")
-    opening = f"With {100 * classes.confidence:g} % probability, given the model"
-    sentence = f"{opening}, nothing is decided: all {_count(n_undecided, kind)} are undecided."
-    if parts and n_undecided:
-        sentence = f"{opening}: {' and '.join(parts)}; {n_undecided} {'is' if n_undecided == 1 else 'are'} undecided."
-    elif parts:
-        sentence = f"{opening}: {' and '.join(parts)}; none is undecided."
-    return f"{sentence} Expected F1 {_estimate(statements.expected_f1, format_share)}."
+        return f"{goal.threshold:g}"
+    share = goal.fraction_of_max or goal.fraction_of_min or 0.0
+    return f"{100 * share:g} % of the {goal.optimum_name}"
 
 
-def band_sentence(statements: JointStatements, goal: Bands, domain: Domain) -> str:
-    """Return what is decided about the bands, and the expected F1 score."""
+def further_sentences(
+    statements: JointStatements, goal: LevelSet | Bands, domain: Domain
+) -> tuple[str, ...]:
+    """Return what else can be stated about a level set: the share above, and the joint statements."""
+    tolerated = statements.classify(tolerance=TOLERANCE)
+    return (
+        share_sentence(statements.share_above or UNKNOWN_SHARE, goal, domain),
+        joint_sentence(tolerated, goal, domain),
+        joint_sentence(statements.classify(), goal, domain),
+    )
+
+
+def share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> str:
+    """Return the interval of the share of the points on the side asked for, or between the two.
+
+    Args:
+        share: Share of the points above the threshold, or between the two.
+        goal: The goal.
+        domain: The domain.
+    """
+    where = f"{goal.sides[0]} {threshold_text(goal)}"
+    if goal.sign < 0:
+        share = Estimate(1.0 - share.mean, 1.0 - share.high, 1.0 - share.low)
+    if isinstance(goal, Bands) and goal.inside:
+        where = f"between {goal.thresholds[0]:g} and {goal.thresholds[1]:g}"
+    low = f"{100 * share.low:.3g}"
+    high = f"{100 * share.high:.3g}"
+    amount = f"{low} %" if low == high else f"between {low} and {high} %"
+    return (
+        f"With {100 * CONFIDENCE:g} % probability {amount} of all {_count(len(domain), _kind(domain))} "
+        f"lie {where}."
+    )
+
+
+def joint_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+    """Return what holds jointly: at most a share of the surest points is wrong, or none of them."""
+    opening = f"With {100 * classes.confidence:g} % probability"
     kind = _kind(domain)
-    score = _estimate(statements.expected_f1, format_share)
-    classes = statements.classify()
-    opening = f"With {100 * classes.confidence:g} % probability, given the model"
-    n_undecided = int(classes.undecided.sum())
-    counts = []
-    for name in goal.names:
-        count = int((classes.labels == name).sum())
-        low, between, high = name.partition(" to ")
-        where = f"between {low} and {high}" if between else name
-        if count:
-            counts.append(f"{count} {where}")
-    over = "" if goal.inside else " (mean over the thresholds)"
-    expected = f"Expected F1{over} {score}."
-    if not counts:
-        return f"{opening}, nothing is decided: all {n_undecided} {kind}s are undecided. {expected}"
-    decided = f"all decided {kind}s lie in their bands: {', '.join(counts)}"
-    return f"{opening}, {decided}; {n_undecided} undecided. {expected}"
+    share = f"at most {100 * classes.tolerance:g} %" if classes.tolerance > 0 else "none"
+    if classes.n_shown == 0:
+        return f"There are no {kind}s of which {share} are wrong {lowered(opening)}."
+    surest = f"the {_count(classes.n_shown, f'surest {kind}')} ({_sides(classes, goal)})"
+    are = "are" if classes.tolerance > 0 else "is"
+    return f"{opening} {share} of {surest} {are} wrong."
 
 
 def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:
-    """Return where the optimum can be, and the expected regret of the recommended point."""
-    classes = statements.classify()
+    """Return where the optimum can be, and how far from it the recommended point is."""
+    classes = statements.classes
     kind = _kind(domain)
     optimum = "maximum" if statements.goal.sign > 0 else "minimum"
     candidates = np.flatnonzero(classes.undecided)
@@ -83,13 +150,21 @@ def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[
         where = f"at ({format_coordinates(domain.point(int(candidates[0])), digits=4)})"
     if domain.continuous:
         where = f"nearest to {'one of ' * (len(candidates) > 1)}{_count(len(candidates), kind)}"
-    regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
     recommended = f"({format_coordinates(best, digits=4)})"
     return (
         f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is "
-        "expected to be "
-        f"{regret} from it."
+        f"{regret_text(statements)}."
     )
+
+
+def regret_text(statements: JointStatements) -> str:
+    """Return how far the recommended point is from the optimum, as a bound and as an expectation."""
+    regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
+    expected = f"expected to be {regret} from it"
+    if statements.regret_bound is None:
+        return expected
+    bound = f"within {statements.regret_bound:.3g} of it with {100 * CONFIDENCE:g} % probability"
+    return f"{bound}, and {expected}"
 
 
 def _estimate(estimate: Estimate | None, text_of: Callable[[float], str]) -> str:
@@ -199,6 +274,10 @@ def lowered(sentence: str) -> str:
 
 def _all(count: int, kind: str) -> str:
     return f"{'all' if count > 1 else 'the'} {_count(count, kind)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _count(count: int, kind: str) -> str:

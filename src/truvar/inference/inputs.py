@@ -112,7 +112,7 @@ class StatementInputs:
         return probability_above(self.means, self.variances, self.threshold, self.posterior.shares)
 
     def reported(self) -> Mask | None:
-        """Return the points to report as above the threshold: p >= 1/2; None for an optimum.
+        """Return the points to report as being on the side asked for: p >= 1/2; None for an optimum.
 
         For a share of the maximum they are the points whose mean is at least that share of the
         largest mean, as the paper reports them: no single point may have p >= 1/2 though some are
@@ -124,9 +124,22 @@ class StatementInputs:
             return None
         probability = self.marginal_probability()
         if probability is not None:
-            return probability >= 0.5
+            return self.asked(self.goal.exceeds(probability, 0.5))
         mean = self.posterior.shares @ self.means
         return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+
+    def asked(self, above: Mask) -> Mask:
+        """Return which points are on the side asked for, given those above; and the other way round."""
+        return self.goal.asked(above) if isinstance(self.goal, LevelSet) else above
+
+    def error(self, reported: Mask, probability: Array) -> Array:
+        """Return the probability that the reported side of each point is wrong, (n,).
+
+        Args:
+            reported: `reported()`. (n,)
+            probability: Probability of lying above the threshold. (n,)
+        """
+        return np.where(self.asked(reported), 1.0 - probability, probability)
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
@@ -156,9 +169,9 @@ class StatementInputs:
         )
         return cls(
             goal=learner.goal,
-            threshold=getattr(learner.model_goal, "threshold", None),
+            threshold=_threshold(learner),
             thresholds=getattr(learner.model_goal, "band_thresholds", ()),
-            posterior=posterior,
+            posterior=replace(posterior, mirrored=_asks_below(learner.goal)),
             sites=sites,
             means=means,
             variances=variances,
@@ -185,7 +198,8 @@ def _with_cautious_members(
     if len(posterior.members[0].points) == len(
         surrogate.observations
     ):  # exact repeats say nothing and are left out
-        exact = surrogate.given_noise([action for action, _ in surrogate.observations]) == 0.0
+        # A value whose noise is given is as uncertain as that, whatever the others predict.
+        exact = np.isfinite(surrogate.given_noise([action for action, _ in surrogate.observations]))
         if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
             learned_noise = np.array(
                 [not action.noise_given for action, _ in surrogate.observations], dtype=bool
@@ -223,6 +237,22 @@ def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
     return ensemble.means[:, :n], ensemble.variances[:, :n]
 
 
+def _asks_below(goal: Goal) -> bool:
+    return isinstance(goal, LevelSet) and goal.side == "below"
+
+
+def _threshold(learner: ActiveLearner) -> float | None:
+    """Return the threshold of a level set in the units of the model, if there is one.
+
+    For the points below it is the next larger number: a value on the threshold is one of them, and
+    statements take what is not less than it for above.
+    """
+    threshold: float | None = getattr(learner.model_goal, "threshold", None)
+    if threshold is not None and _asks_below(learner.goal):
+        return float(np.nextafter(threshold, np.inf))
+    return threshold
+
+
 def model_thresholds(learner: ActiveLearner) -> tuple[float, ...]:
     """Return the thresholds of a level set in the units of the model; none where they are a share of the optimum."""
     several: tuple[float, ...] = getattr(learner.model_goal, "band_thresholds", ())
@@ -246,7 +276,7 @@ def unknown_statements(
     reported = inputs.reported()
     misclassified = None
     if reported is not None:
-        misclassified = float(np.where(reported, 1.0 - probability, probability).sum())
+        misclassified = float(inputs.error(reported, probability).sum())
     return JointStatements(
         goal=inputs.goal,
         probability=probability,
@@ -260,6 +290,7 @@ def unknown_statements(
         expected_misclassified=misclassified,
         n_drawn=0,
         n_relevant=inputs.n,
+        share_above=f1,
     )
 
 

@@ -2,7 +2,7 @@
 
 | symbol | here |
 |---|---|
-| C, the points reported as above | `StatementInputs.reported` |
+| C, the points reported on the side asked for | `StatementInputs.reported` |
 | q(x), the probability that the class of x is wrong | `error` |
 | alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `MAX_TAIL` |
 | E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
@@ -202,7 +202,7 @@ def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
         probability is None
     ):  # the threshold is a share of the maximum, which takes draws: a few, at a few points
         return screening_f1(inputs) >= goal - F1_MARGIN
-    error = np.where(reported, 1.0 - probability, probability)
+    error = inputs.error(reported, probability)
     weight = np.where(reported, 2.0 - goal, goal)
     return bool(weight @ np.maximum(error - MAX_TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
 

@@ -166,8 +166,8 @@ class StudyTools:
         Args:
             problem: Such as {"name": "lake", "domain": {"grid": {"x": [0, 1, 50]}}, "goal":
                 {"level_set": 7.0}}. A domain is a grid (start, end and number of values of each
-                axis), a box, or a table with its columns; a goal is level_set, maximize or
-                minimize; model, noise, cost and policy are optional.
+                axis), a box, or a table with its columns; a goal is level_set, level_set_below,
+                maximize or minimize; model, noise, cost and policy are optional.
             tables: CSV text of each table that the problem names.
         """
         spec = parse_spec(ProblemSpec, problem).domain

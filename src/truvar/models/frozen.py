@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -61,8 +62,8 @@ class Inflation:
         learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a
             white-noise component to f, with the variance of the learned noise, unless replicates
             rule it out.
-        exact: Observations that were given as exact, which no others contradict, (t,); None: there
-            are none.
+        exact: Observations whose noise was given, which no others contradict, (t,); None: there are
+            none.
     """
 
     sd_factor: float = 1.0
@@ -359,6 +360,14 @@ class FrozenMember:
         return np.asarray(draws)
 
 
+class MirroredGenerator(np.random.Generator):
+    """A source of random numbers whose normal ones have the opposite sign."""
+
+    def standard_normal(self, *args: Any, **options: Any) -> Any:
+        """Return minus the numbers of `numpy.random.Generator`."""
+        return -super().standard_normal(*args, **options)
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenPosterior:
     """A mixture of Gaussian-process posteriors.
@@ -366,10 +375,14 @@ class FrozenPosterior:
     Attributes:
         members: The members.
         weights: Their probabilities, which add up to 1; empty: all are equally probable.
+        mirrored: Whether draws deviate from the mean in the opposite direction. Those of f are then
+            minus those of -f that are not mirrored, so that mirrored problems have mirrored
+            statements.
     """
 
     members: tuple[FrozenMember, ...]
     weights: tuple[float, ...] = ()
+    mirrored: bool = False
 
     @property
     def shares(self) -> Array:
@@ -411,6 +424,8 @@ class FrozenPosterior:
         The draws are ordered by member; each has as many as `draw_counts` says.
         """
         rng = np.random.default_rng(seed)
+        if self.mirrored:
+            rng = MirroredGenerator(rng.bit_generator)
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
         parts = [

@@ -313,6 +313,7 @@ def _build_goal(spec: GoalSpec) -> Goal:
             spec.monotone,
             fraction_of_min=spec.fraction_of_min,
             between=spec.between,
+            below=spec.level_set_below,
         )
 
 

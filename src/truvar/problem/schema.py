@@ -52,6 +52,7 @@ _TRAVEL_KEYS = (
 )  # of [cost], in the order of their sum
 _GOAL_KEYS = (
     "level_set",
+    "level_set_below",
     "between",
     "fraction_of_max",
     "fraction_of_min",
@@ -369,7 +370,7 @@ class DomainSpec(StrictModel):
 
 
 class GoalSpec(StrictModel):
-    """The goal: exactly one of level_set, between, fraction_of_max, fraction_of_min, maximize and minimize."""
+    """The goal: exactly one of `GOAL_KEYS`, and `monotone`."""
 
     model_config = _one_required(*_GOAL_KEYS)
 
@@ -378,6 +379,11 @@ class GoalSpec(StrictModel):
         description="Threshold: find the points whose value is above it; or several, for the bands "
         "between them.",
         examples=[7.0, [5.0, 7.0, 10.0]],
+    )
+    level_set_below: Number | None = Field(
+        default=None,
+        description="Threshold: find the points whose value is below it.",
+        examples=[4.0],
     )
     between: Pair | None = Field(
         default=None,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from truvar.exceptions import InvalidArgumentError
 
-_GOALS = ("maximize", "minimize", "level_set")
+_GOALS = ("maximize", "minimize", "level_set", "level_set_below")
+SIDES = {"level_set": "above", "level_set_below": "below"}  # of the threshold, by goal
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -21,7 +22,7 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize" or "level_set".
+        goal: "maximize", "minimize", "level_set" or "level_set_below".
         threshold: The threshold of a level set.
         noise: Standard deviation of a measurement; None: learned.
         cost: Cost of a measurement.
@@ -50,7 +51,7 @@ class ProblemAnswers:
             raise InvalidArgumentError(
                 f"goal must be one of {', '.join(_GOALS)}, got {self.goal!r}; give one of them"
             )
-        if self.goal == "level_set" and self.threshold is None:
+        if self.goal in SIDES and self.threshold is None:
             raise InvalidArgumentError(
                 "a level set needs a threshold, got none; give one such as 7.0"
             )
@@ -110,12 +111,14 @@ def _domain(answers: ProblemAnswers) -> str:
 
 
 def _goal(answers: ProblemAnswers) -> str:
-    if answers.goal == "level_set":
-        return f"[goal]\nlevel_set = {answers.threshold!r}  # where is the value above this?\n"
+    if answers.goal in SIDES:
+        question = f"where is the value {SIDES[answers.goal]} this?"
+        return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
         f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
+        "# level_set_below = 4.0  # or: where is it below 4?\n"
     )
 
 
@@ -153,7 +156,7 @@ def _run(answers: ProblemAnswers) -> str:
     lines.append(f"{budget}  # total cost to spend")
     steps = f"steps = {answers.steps}" if answers.steps is not None else "# steps = 60"
     lines.append(f"{steps}  # number of measurements")
-    if answers.goal == "level_set":
+    if answers.goal in SIDES:
         lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
     else:
         lines.append(

@@ -13,6 +13,7 @@ from truvar._typing import Mask
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.inference.certificate import Certificate
+from truvar.inference.errors import ClassErrors
 from truvar.inference.statements import BandStatements, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
 from truvar.study.result import Best, BestObserved, Result
@@ -43,9 +44,17 @@ def decode_certificate(form: Mapping[str, Any]) -> Certificate:
 
 
 def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
+    probability = np.array(form["probability"], dtype=float)
+    bands = _bands(form["bands"])
+    certainty = np.maximum(probability, 1.0 - probability)
+    if bands is not None:
+        certainty = np.take_along_axis(bands.probability, bands.reported[None, :], axis=0)[0]
+    errors = None
+    if form.get("errors") is not None:
+        errors = ClassErrors.from_dict(form["errors"], certainty)
     return JointStatements(
         goal=goal,
-        probability=np.array(form["probability"], dtype=float),
+        probability=probability,
         decided_confidence=np.array(form["decided_confidence"], dtype=float),
         reported=None if form["reported"] is None else np.array(form["reported"], dtype=bool),
         lower=np.array([decode_number(value, -inf) for value in form["lower"]]),
@@ -57,7 +66,10 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
         n_drawn=form["n_drawn"],
         n_relevant=form["n_relevant"],
         recommended_value=_estimate(form["recommended_value"], -inf),
-        bands=_bands(form["bands"]),
+        bands=bands,
+        share_above=_estimate(form.get("share_above")),
+        regret_bound=form.get("regret_bound"),
+        errors=errors,
     )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
-from truvar.report.formatting import count_noun, describe_score, format_number
+from truvar.report._sides import by_class, palette_keys
+from truvar.report.formatting import class_note, count_noun, describe_score, format_number
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -135,8 +136,8 @@ class PlotData:
 
     @cached_property
     def classification(self) -> Classification:
-        """The classes of all points at once, as `Result.classify` has them."""
-        return self.result.classify()
+        """The classes of the points, as `Result.classes` has them."""
+        return self.result.classes
 
     @property
     def has_model(self) -> bool:
@@ -146,10 +147,7 @@ class PlotData:
     @property
     def confidence_note(self) -> str:
         """With which probability the classes hold, for legends."""
-        percent = f"{100 * self.classification.confidence:g} %"
-        if self.goal.level_set:
-            return f"{percent} for all points at once"
-        return f"{percent} that it is one of these"
+        return class_note(self.result)
 
     @property
     def threshold(self) -> float | None:
@@ -194,10 +192,10 @@ class PlotData:
         """Colour of each class."""
         if self.classification.band is not None:
             return style.band_colours(self.classification.band_names)
-        return style.LEVEL_SET if self.goal.level_set else style.OPTIMUM
+        return by_class(self.goal, style.LEVEL_SET) if self.goal.level_set else style.OPTIMUM
 
     def classes(self) -> list[PointClass]:
-        """Return the classes that the goal has: above, undecided and below a threshold, or possible and ruled out."""
+        """Return the classes that the goal has: both sides of a threshold and undecided, or possible and ruled out."""
         decided = self.classification
         if decided.band is not None:
             bands = [
@@ -212,11 +210,18 @@ class PlotData:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.threshold is None:
                 threshold = f"about {threshold}"
-            return [
-                PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}"),
-                PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
-                PointClass("below", decided.below, f"below {threshold}: {decided.below.sum()}"),
-            ]
+            named = {
+                "above": PointClass(
+                    "above", decided.above, f"above {threshold}: {decided.above.sum()}"
+                ),
+                "undecided": PointClass(
+                    "undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"
+                ),
+                "below": PointClass(
+                    "below", decided.below, f"below {threshold}: {decided.below.sum()}"
+                ),
+            }
+            return [named[name] for name in palette_keys(self.goal)]
         possible = f"possible {optimum_name(self.goal)}: {decided.undecided.sum()}"
         if self.goal.sign > 0:
             ruled_out = PointClass("below", decided.below, f"ruled out: {decided.below.sum()}")

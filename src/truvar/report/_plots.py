@@ -58,7 +58,7 @@ def plot_study(
         _plot_many_columns(figure, data)
         return figure
     lower = "lower" if dimensions == 2 else "upper"
-    axes = figure.subplot_mosaic([["upper", "values"], [lower, "undecided"]], width_ratios=[3.1, 1])
+    axes = figure.subplot_mosaic([["upper", "values"], [lower, "classes"]], width_ratios=[3.1, 1])
     if dimensions == 1:
         draw_curve(axes["upper"], data)
     else:
@@ -66,7 +66,7 @@ def plot_study(
         axes["upper"].set_xlabel("")  # the axes below have the label
         draw_regions(axes["lower"], data)
     draw_values(axes["values"], data)
-    draw_undecided(axes["undecided"], data)
+    draw_classes(axes["classes"], data)
     figure.suptitle(data.title, x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -104,7 +104,7 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
     draw_slices(panels, data, slices, chosen)
     upper, lower = right.subplots(2, 1)
     draw_values(upper, data)
-    draw_undecided(lower, data)
+    draw_classes(lower, data)
     point = format_coordinates(slices.point, digits=POINT_DIGITS)
     subtitle = f"slices through the recommended point {point}"
     text = style.wrapped(f"{data.title}\n{f'{subtitle}; {note}' if note else subtitle}", figure)
@@ -138,6 +138,27 @@ def draw_values(ax: Any, data: PlotData) -> None:
             label="best so far",
         )
     _set_cost_axis(ax, data)
+
+
+def draw_classes(ax: Any, data: PlotData) -> None:
+    """Draw the share of the points in each class as bars, in the colours of the map."""
+    ax.set_title("share of the points", loc="left", fontsize=9)
+    classes = data.classes()[::-1]  # the first at the top
+    shares = [100 * float(mask.mean()) for _, mask, _ in classes]
+    colours = [data.colours[name] for name, _, _ in classes]
+    rows = range(len(classes))
+    ax.barh(rows, shares, color=colours, edgecolor="#888888", linewidth=0.5, height=0.62)
+    for row, (_, _, label) in zip(rows, classes, strict=True):
+        ax.annotate(
+            label.rpartition(":")[0], (0, row), (3, 0), fontsize=8, va="center",
+            textcoords="offset points", color=INK,
+        )  # fmt: skip
+    ax.set_yticks([])
+    ax.set_xlim(0, 100)
+    ax.xaxis.set_major_formatter("{x:.0f} %")
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(labelsize=8)
 
 
 def draw_undecided(ax: Any, data: PlotData) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._representation import html_card, text_card
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import count_noun, format_number, format_place
 from truvar.report.status import (
     describe_best_observed,
@@ -80,8 +81,9 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
                 f"{', '.join(map(str, counts))} of {count_noun(n, 'point')}, from the lowest band",
             )
         ]
-    above = int(result.classification.sum())
-    return [("answer", f"{above} of {count_noun(n, 'point')} reported as above the threshold")]
+    count = int(result.classification.sum())
+    asked = next(iter(palette_keys(result.goal)))
+    return [("answer", f"{count} of {count_noun(n, 'point')} reported as {asked} the threshold")]
 
 
 def _next(study: BaseStudy) -> list[tuple[str, str]]:

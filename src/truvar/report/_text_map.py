@@ -16,6 +16,7 @@ from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report._plot_2d import grid_of
 from truvar.report._plot_data import INTERVAL_LABEL, PlotData
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import column_ends, column_label, format_number, format_shown
 from truvar.report.terminal import TerminalStyle
 
@@ -28,8 +29,9 @@ MAX_HEIGHT = 16  # lines of a map
 MIN_BINS = 9  # letters of a column where there are more than two columns
 MAX_BINS = 24
 
-# Letters as (Unicode, ASCII). Above is dense, below shaded, undecided a dot; where an optimum is
-# sought, points that can be it are dense and points ruled out are dots.
+# Letters as (Unicode, ASCII). The side of a threshold that is asked for is dense, the other one
+# shaded, undecided a dot; where an optimum is sought, points that can be it are dense and points
+# ruled out are dots.
 BAND_LETTERS = "123456789abcdefghijklmnopqrstuvwxyz"  # from the lowest band
 LEVEL_SET = {"above": "█#", "undecided": "·.", "below": "░-"}
 OPTIMUM = {"above": "·.", "undecided": "▒#", "below": "·."}
@@ -148,10 +150,9 @@ def _plane_axes(points: Array, width: int) -> tuple[Axis, Axis]:
 
 
 def _majority(data: PlotData, cells: Index, count: int) -> list[str | None]:
-    """Return the class of most points in each cell, None for an empty one; ties go to undecided, then above."""
+    """Return the class of most points in each cell, None for an empty one; ties go to undecided, then the first."""
     masks = {name: mask for name, mask, _ in data.classes()}
-    names: list[str] = [name for name in ("undecided", "above", "below") if name in masks]
-    names += [name for name in masks if name not in names]
+    names: list[str] = sorted(masks, key=lambda name: name != "undecided")
     counts = np.stack([np.bincount(cells[masks[name]], minlength=count) for name in names])
     occupied = counts.sum(axis=0) > 0
     return [
@@ -246,12 +247,11 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
 
 
 def _columns(data: PlotData, terminal: TerminalStyle) -> str:
-    """Draw, along the range of each column, the share of the points above and undecided."""
-    headings = (
-        {"above": "above", "undecided": "undecided"}
-        if data.goal.level_set
-        else {"undecided": "possible"}
-    )
+    """Draw, along the range of each column, the share of the points asked for and undecided."""
+    keys = palette_keys(data.goal)
+    headings = {"undecided": "possible"}
+    if data.goal.level_set:
+        headings = {name: name for name, key in keys.items() if key != "below"}
     headings |= {name: name for name in data.classification.band_names[1:]}
     masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
@@ -272,7 +272,8 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
         strips = []
         for name, mask in masks:
             share = np.bincount(cells[mask], minlength=size) / np.maximum(total, 1)
-            strips.append(terminal.paint(_bars(share, total > 0, terminal), name))
+            colour = keys.get(name, name)
+            strips.append(terminal.paint(_bars(share, total > 0, terminal), colour))
         low, high = ends[k]
         lines.append(
             f"  {label:{label_width}}  {low:>{left}} {dots:^2} {high:<{right}}  "
@@ -308,8 +309,8 @@ def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, 
     for k, band in enumerate(data.classification.band_names):
         letters[band] = terminal.paint(BAND_LETTERS[k % len(BAND_LETTERS)], "above")
     if data.goal.level_set:
-        for name, pair in LEVEL_SET.items():
-            letters[name] = terminal.paint(terminal.letter(pair), name)
+        for name, key in palette_keys(data.goal).items():
+            letters[name] = terminal.paint(terminal.letter(LEVEL_SET[key]), key)
     else:
         for name, pair in OPTIMUM.items():
             colour = "above" if name == "undecided" else "undecided"

@@ -112,6 +112,18 @@ def describe_score(result: Result) -> list[str]:
     return [f"expected regret {format_estimate(result.expected_regret)}"]
 
 
+def class_note(result: Result) -> str:
+    """Return with which probability the classes of a result hold, and what that is worth jointly, for legends."""
+    classes = result.classes
+    if classes.pointwise is None:
+        return f"{100 * classes.confidence:g} % that it is one of these"
+    n_wrong = 0 if classes.wrong is None else int(classes.wrong.high)
+    note = f"each with at least {100 * classes.pointwise:g} %"
+    if classes.n_shown == 0:
+        return note
+    return f"{note}; at most {n_wrong} wrong" if n_wrong else f"{note}; none wrong"
+
+
 def format_shown(domain: Domain, point: Mapping[str, Any]) -> str:
     """Return a point as text, with as many digits as tell it from other points of the domain."""
     return format_coordinates(domain.shown(point), digits=ALL_DIGITS)

@@ -31,6 +31,7 @@ from truvar.report._plot_diagnostics import draw_model_check
 from truvar.report._plot_importance import BAR, MAX_BARS, draw_importance
 from truvar.report._plot_slices import draw_slices
 from truvar.report._plots import draw_undecided, draw_values
+from truvar.report._sides import palette_keys
 from truvar.report._slices import PosteriorSlices, chosen_columns, column_importance
 from truvar.report.formatting import (
     ALL_DIGITS,
@@ -280,7 +281,7 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
     """Return the share of the points in each class, with its label and CSS class."""
     css_classes = {"undecided": "possible"}
     if data.goal.level_set:
-        css_classes = {"above": "above", "undecided": "undecided", "below": "below"}
+        css_classes = palette_keys(data.goal)
         bands = data.classification.band_names
         css_classes |= dict.fromkeys(bands, "possible")
         if bands:
@@ -302,9 +303,8 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 def _figures(data: PlotData) -> list[Figure]:
     classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
     if data.goal.level_set:
-        classes = (
-            f"Points above and below the threshold, and undecided points ({data.confidence_note})"
-        )
+        asked, _, other = palette_keys(data.goal)
+        classes = f"Points {asked} and {other} the threshold, and undecided points ({data.confidence_note})"
     match len(data.domain.columns):
         case 1:
             figures = [

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import describe_score
 from truvar.report.limit_progress import describe_goal_of_score, regret_goal
 from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
@@ -77,7 +78,7 @@ class HTMLText:
 class Progress:
     """Live display of a study: measurements, cost, the classes, expected F1 or regret; with the truth the true ones.
 
-    The classes are those of `Result.classify`. They take time to compute, so that on a terminal the
+    The classes are `Result.classes`. They take time to compute, so that on a terminal the
     line is written at most as often as keeps its share of the time below `MAX_SHARE`.
 
     On a terminal it is one line that is written over, in a notebook a bar that is updated in place;
@@ -171,15 +172,11 @@ class Progress:
         """Display the bar and the fields, or update what is displayed."""
         if self._display is None:
             return
-        classes = result.classify()
-        shares = {
-            name: 100 * float(getattr(classes, name).mean())
-            for name in ("below", "undecided", "above")
-        }
-        parts = [
-            f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[name]}'></i>"
-            for name, share in shares.items()
-        ]
+        classes = result.classes
+        parts = []
+        for name, key in reversed(palette_keys(result.goal).items()):
+            share = 100 * float(getattr(classes, name).mean())
+            parts.append(f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[key]}'></i>")
         bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
         words = [" ".join(field.split()) for field in fields]
         text = "  ".join(words)
@@ -194,14 +191,16 @@ class Progress:
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""
         level_set = self._study.goal.level_set
-        classes = result.classify()
+        classes = result.classes
         fields = [
             f"measurement {_with_limit(f'{result.steps:>4d}', self._limits.steps)}",
             f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
             f"undecided {classes.undecided.sum():>4d}",
         ]
         if level_set:
-            fields[-1] += f"  above {classes.above.sum():>4d}  below {classes.below.sum():>4d}"
+            asked, _, other = palette_keys(result.goal)
+            for name in (asked, other):
+                fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
         elif result.best_observed is not None:
             fields.append(f"best so far {result.best_observed.value:.4g}")
         goal = self._limits.f1 if level_set else regret_goal(result, self._limits)
@@ -223,11 +222,12 @@ class Progress:
         )
 
     def _bar(self, result: Result, length: int) -> str:
-        """Return a bar of the shares below, undecided and above."""
-        classes = result.classify()
-        below = round(length * float(classes.below.mean()))
-        above = min(round(length * float(classes.above.mean())), length - below)
-        lengths = {"below": below, "undecided": length - below - above, "above": above}
+        """Return a bar of the shares of the classes, that of the points asked for at the right."""
+        classes = result.classes
+        asked, _, other = palette_keys(result.goal)
+        left = round(length * float(getattr(classes, other).mean()))
+        right = min(round(length * float(getattr(classes, asked).mean())), length - left)
+        lengths = {"below": left, "undecided": length - left - right, "above": right}
         letters = "▒░█" if self._unicode else "-.#"
         parts = []
         for letter, (name, count) in zip(letters, lengths.items(), strict=True):

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.vehicles import VehicleStatus
 
-BOUNDS_TITLE = (
-    "Confidence bounds of the paper"  # heading of everything that is about M, H, L and epsilon
-)
+# heading of everything that is about M, H, L and epsilon
+BOUNDS_TITLE = "For those who want the theorem: the sets M, H and L of the paper"
 SCORE_LIMITS = (
     "f1",
     "regret",
@@ -54,7 +53,7 @@ def describe_goal(goal: Goal) -> str:
         return f"in which band is the value: {', '.join(goal.names)}?"
     if isinstance(goal, LevelSet):
         if goal.threshold is not None:
-            return f"where is the value above {goal.threshold:g}?"
+            return f"where is the value {goal.side} {goal.threshold:g}?"
         share = goal.fraction_of_max or goal.fraction_of_min or 0.0
         return f"where is the value above {100 * share:g} % of its {goal.optimum_name}?"
     return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
@@ -133,8 +132,8 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
         return [
             (
                 name,
-                f"{text}; about {count} of {count_noun(len(result.mean), 'point')} on the wrong "
-                "side",
+                f"{text}, every point on its more probable side; about {count} of "
+                f"{count_noun(len(result.mean), 'point')} are wrong then",
             )
         ]
     return [
@@ -231,12 +230,13 @@ def study_warnings(study: Study, result: Result) -> list[str]:
     return list(outlier_messages(study.measurement_records(), result.outliers).values())
 
 
-def status_text(study: Study, terminal: TerminalStyle) -> str:
+def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) -> str:
     """Return the status of a study with a small map, as text.
 
     Args:
         study: The study, which is not changed.
         terminal: Width, colours and letters to use.
+        theorem: Whether to add what the paper's confidence bounds say.
     """
     result = study.result()
     data = PlotData.from_study(study, result=result)
@@ -254,6 +254,7 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
             f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})",
         ),
         ("certificate", str(result.certificate)),
+        *(("further", text) for text in result.certificate.further),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
     progress = limit_progress(study, result, RunLimits.of(study.limits))
@@ -283,9 +284,11 @@ def status_text(study: Study, terminal: TerminalStyle) -> str:
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
-    bounds = f"{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
     picture = text_map(study, terminal, result)
-    return f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{picture}\n\n{bounds}"
+    text = f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{picture}"
+    if theorem:
+        text += f"\n\n{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
+    return text
 
 
 def shown_vehicles(study: Study) -> list[VehicleStatus]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from truvar.report.formatting import count_noun, format_number, format_place
+from truvar.report.formatting import format_number, format_place
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
     text = (
         f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of the "
-        f"{count_noun(lookahead.undecided, 'point')} undecided by the policy's bounds and is "
-        "expected to decide about "
+        "points that the policy has not decided yet, and is expected to decide about "
         f"{decided} of them"
     )
     if isnan(suggestion.gain):

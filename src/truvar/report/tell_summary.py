@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from truvar.report._sides import palette_keys
 from truvar.report.formatting import format_number
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ MAX_LISTED = 10  # ids that are listed one by one
 
 
 def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
-    """Return one line that says what was done and how the classes of `Result.classify` changed.
+    """Return one line that says what was done and how `Result.classes` changed.
 
     Args:
         ids: Ids of the measurements concerned.
@@ -28,9 +29,12 @@ def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "
     listed = (
         ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
     )
-    classes_before = before.classify()
-    classes = now.classify()
-    names = ("above", "below", "undecided") if study.goal.level_set else ("undecided",)
+    classes_before = before.classes
+    classes = now.classes
+    names: tuple[str, ...] = ("undecided",)
+    if study.goal.level_set:
+        asked, undecided, other = palette_keys(study.goal)
+        names = (asked, other, undecided)
     changes = [
         _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names
     ]

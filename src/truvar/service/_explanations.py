@@ -44,7 +44,7 @@ def _expectation(study: Study, suggestion: Suggestion) -> dict[str, Any]:
 
 def bands(result: Result, shown: Index) -> dict[str, Any] | None:
     """Return the names of the bands and that of every drawn point, -1 where it is undecided; None without bands."""
-    classes = result.classify()
+    classes = result.classes
     if classes.band is None:
         return None
     inside = bool(getattr(result.goal, "inside", False))

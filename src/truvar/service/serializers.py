@@ -1,8 +1,8 @@
 """JSON of a study: for the page to draw, and for the client in Python to rebuild results from.
 
 Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L
-(below) or M (undecided). `classes` are those of `Result.classify`, 95 % for all points at once;
-`sets` are the paper's H, L and M. Numbers that are not finite are null. The `view` is for drawing:
+(below) or M (undecided). `classes` are those of `Result.classes`; `sets` are the paper's H, L and
+M. Numbers that are not finite are null. The `view` is for drawing:
 numbers have six digits, and a very large domain is represented by some of its points.
 """
 
@@ -23,7 +23,7 @@ from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
-from truvar.report.formatting import column_label
+from truvar.report.formatting import class_note, column_label
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
@@ -126,6 +126,7 @@ def posterior(study: Study) -> dict[str, Any]:
     arrays = {name: getattr(result, name).tolist() for name in ("mean", "sd", "lower", "upper")}
     statements = result.statements
     stated = {name: getattr(statements, name).tolist() for name in STATEMENT_ARRAYS}
+    errors = None if statements.errors is None else statements.errors.to_dict()
     return {
         "columns": list(study.domain.columns),
         "points": study.domain.values(study.domain.points).tolist(),
@@ -136,8 +137,9 @@ def posterior(study: Study) -> dict[str, Any]:
             **stated,
             "reported": None if statements.reported is None else statements.reported.tolist(),
             "bands": _bands(statements),
+            "errors": errors,
         },
-        "classes": _class_letters(statements.classify()),
+        "classes": _class_letters(statements.classes),
         "sets": _class_letters(result),
         "measured": list(result.measured),
         "excluded": _excluded_rows(result, np.arange(len(result.mean))),
@@ -212,7 +214,8 @@ def view(study: Study) -> dict[str, Any]:
         "pending": explanations.pending(study),
         "bands": explanations.bands(result, shown),
         "progress_texts": progress_texts(data),
-        "confidence": statements.classify().confidence,
+        "confidence": statements.classes.confidence,
+        "class_note": class_note(result),
         "caveats": certificate.statement_caveats,
         "paper": {
             "title": BOUNDS_TITLE,
@@ -238,7 +241,7 @@ def view(study: Study) -> dict[str, Any]:
             name: rounded(getattr(statements, name)[shown])
             for name in ("lower", "upper", "probability")
         },
-        "classes": "".join(np.array(list(_class_letters(statements.classify())))[shown]),
+        "classes": "".join(np.array(list(_class_letters(statements.classes)))[shown]),
         "levels": levels,
         "tasks": task_names,
         "vehicle_names": list(study.vehicles),

@@ -674,6 +674,6 @@ def _goal_text(goal: Any) -> str:
     if not isinstance(goal, LevelSet):
         return "maximum" if goal.sign > 0 else "minimum"
     if goal.threshold is not None:
-        return f"above {goal.threshold:g}"
+        return f"{goal.side} {goal.threshold:g}"
     share = goal.fraction_of_max or goal.fraction_of_min or 0.0
     return f"above {100 * share:g} % of the {goal.optimum_name}"

@@ -70,6 +70,9 @@ _RENAMED_FIELDS = {
     "Cost": {"returns": "must_return"},
     "Learned": {"every": "refit_every", "least": "min_observations", "initial": "n_initial"},
 }
+# Values of fields that are left out where they have them, so that releases which do not know the
+# field read what is stored.
+_OMITTED_FIELDS: dict[str, dict[str, Any]] = {"LevelSet": {"side": "above"}}
 
 
 # -- values
@@ -97,9 +100,11 @@ def serialize(value: Any, what: str = "this value") -> Any:
     if type(value).__module__ == _KERNEL_MODULE and _kernel_class(name) is type(value):
         return _serialize_object(name, value.get_params(deep=False), what)
     if is_dataclass(value) and _stored_class(name) is type(value):
-        return _serialize_object(
-            name, {field.name: getattr(value, field.name) for field in fields(value)}, what
-        )
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        for key, default in _OMITTED_FIELDS.get(name, {}).items():
+            if parts[key] == default:
+                del parts[key]
+        return _serialize_object(name, parts, what)
     raise SerializationError(
         f"{what} cannot be stored, got {value!r}; give numbers, a column of the table, or an "
         "object of a class of "

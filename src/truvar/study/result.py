@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,14 @@ from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, with_joint_statements
 from truvar.inference.joint import StatementSource
+from truvar.inference.margins import classify_with_margin
 from truvar.inference.statements import (
     CONFIDENCE,
+    TOLERANCE,
     Classification,
     Estimate,
     JointStatements,
+    check_classify,
 )
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
@@ -197,8 +200,17 @@ class Result:
 
     @cached_property
     def statements(self) -> JointStatements:
-        """Everything that is stated about all points at once; computed when it is first asked for."""
-        return self.source if isinstance(self.source, JointStatements) else self.source.joint
+        """Everything that is stated about all points jointly; computed when it is first asked for.
+
+        The interval of every point contains its mean, which a skewed distribution alone does not
+        ensure.
+        """
+        joint = self.source if isinstance(self.source, JointStatements) else self.source.joint
+        lower = np.minimum(joint.lower, self.mean)
+        upper = np.maximum(joint.upper, self.mean)
+        if (lower == joint.lower).all() and (upper == joint.upper).all():
+            return joint
+        return replace(joint, lower=lower, upper=upper)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -216,25 +228,81 @@ class Result:
                 return marginal
         return self.statements.probability
 
-    def classify(self, confidence: float = CONFIDENCE) -> Classification:
-        """Return the points that are decided, all of them at once with the given probability.
+    @property
+    def classes(self) -> Classification:
+        """The classes that maps, reports, tables and the page show.
+
+        Level set: every point whose own class has a probability of at least 95 %, as
+        `classify(pointwise=0.95)` returns it. Optimum: as `classify()` returns it.
+        """
+        return self.statements.classes
+
+    def classify(
+        self,
+        confidence: float = CONFIDENCE,
+        *,
+        pointwise: float | None = None,
+        tolerance: float = 0.0,
+        margin: float = 0.0,
+    ) -> Classification:
+        """Return the points that are decided, with a given probability.
+
+        Without a further argument the statement is the strictest one: *everything* decided is
+        right, jointly. One of the others can be given to show more points.
 
         Args:
-            confidence: Probability, given the model, that everything decided is right.
+            confidence: Probability, given the model, of the statement; with `pointwise`, that of
+                each of the bounds of `Classification.wrong`.
+            pointwise: Level set: show every point whose own class has at least this probability.
+                `Classification.wrong` says how many of them are wrong, jointly.
+            tolerance: Level set: share of the points shown that may be wrong.
+            margin: Level set: distance from the threshold, in the units of the values, up to which
+                a point may be on the other side.
 
         Returns:
             Level set: with that probability *all* points of `above` lie above the threshold and
-            *all* points of `below` do not. Optimum: with that probability it is one of the points
-            of `undecided`.
+            *all* points of `below` do not; all but a share `tolerance` of them; or all of them up
+            to `margin`. Optimum: with that probability it is one of the points of `undecided`.
 
         Raises:
-            InvalidArgumentError: If the confidence is not between 0 and 1.
+            InvalidArgumentError: If a number is out of range, or several of `pointwise`,
+                `tolerance` and `margin` are given; or if the model that a margin needs was not kept
+                with the result.
+            UnsupportedGoalError: If one of these is given and the goal is an optimum.
 
         Example:
             >>> study.result().classify(0.9)
             Classification(64 above, 2281 below, 155 undecided, confidence=0.9)
+            >>> study.result().classify(pointwise=0.95).wrong.high
+            9.0
         """
-        return self.statements.classify(confidence)
+        check_classify(self.goal, confidence, pointwise, tolerance, margin)
+        if margin > 0:
+            if isinstance(self.source, JointStatements):
+                raise InvalidArgumentError(
+                    f"margin={margin:g} needs the model, which a result that was pickled or comes "
+                    "from a server is without; ask a study in memory: "
+                    "study.result().classify(margin=...), on a server study.copy().result()"
+                )
+            return classify_with_margin(self.source, self.statements, confidence, margin)
+        return self.statements.classify(confidence, pointwise=pointwise, tolerance=tolerance)
+
+    @property
+    def share_above(self) -> Estimate:
+        """The share of the points of the domain above the threshold: mean and 95 % interval, given the model.
+
+        With several thresholds it is the share of the points that `probability` is about: those
+        above the lowest one, or those between the two.
+
+        Raises:
+            UnsupportedGoalError: If the goal is an optimum.
+        """
+        if self.statements.share_above is None:
+            raise UnsupportedGoalError(
+                f"share_above needs a level set, got the goal {self.goal}; for an optimum use "
+                "expected_regret"
+            )
+        return self.statements.share_above
 
     @property
     def expected_f1(self) -> Estimate:
@@ -305,10 +373,11 @@ class Result:
 
     @property
     def classification(self) -> Mask | None:
-        """The points to report as above the threshold, if every point must be on one side; None for an optimum.
+        """The points to report as the level set, if every point must be on one side; None for an optimum.
 
-        These are the points that lie above it with probability >= 1/2. With a known model they are
-        those whose posterior mean is >= h, as the paper reports them.
+        These are the points that lie above the threshold, or below it if that is asked for, with
+        probability >= 1/2. With a known model they are those whose posterior mean does, as the
+        paper reports them.
         """
         return (
             self.source.reported
@@ -333,7 +402,7 @@ class Result:
                 f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
             )
         values = check_truth(truth, len(self.mean))
-        true = values >= self.goal.thresholds(values, values)[0]
+        true = self.goal.asked(self.goal.exceeds(values, self.goal.thresholds(values, values)[0]))
         n_hits = int((true & self.classification).sum())
         n_both = int(self.classification.sum()) + int(true.sum())
         return 1.0 if n_both == 0 else 2 * n_hits / n_both
@@ -423,9 +492,9 @@ class Result:
 
         All of it is given the model. f lies above `lower` with probability 95 %, and with the same
         probability below `upper`, at each point by itself. If a place was excluded or a measurement
-        failed, `excluded` and `feasibility` are further columns. `class` is that of `classify()`,
-        95 % for all points at once: above, below or undecided; for an optimum, points that are
-        ruled out are below (a maximum) or above (a minimum). Where a coordinate has one of these
+        failed, `excluded` and `feasibility` are further columns. `class` is that of `classes`: above
+        or below where that has a probability of at least 95 %, otherwise undecided; for an optimum,
+        points that are ruled out are below (a maximum) or above (a minimum). Where a coordinate has one of these
         names, the latter gets an underscore: `mean_`. The index is that of the user's own table, if
         there is one, and the other columns of that table come last, with an underscore where they
         have one of these names.
@@ -438,7 +507,7 @@ class Result:
             "lower": statements.lower,
             "upper": statements.upper,
             "probability": statements.probability,
-            "class": statements.classify().labels,
+            "class": statements.classes.labels,
         }
         if self.infeasible_share > 0:
             columns |= {"excluded": self.excluded, "feasibility": self.feasibility}
@@ -488,21 +557,19 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return a summary of JSON values, without the arrays; an infinite epsilon is None.
 
-        `classified` counts the points of `classify()`; `potential`, `above` and `below` count those
-        of the paper's M, H and L.
+        `classified` counts the points of `classes`, with the number of them that are wrong;
+        `strict` and `tolerated` count those of the joint statements `classify()` and
+        `classify(tolerance=0.01)`. `potential`, `above` and `below` count those of the paper's M, H
+        and L.
         """
         best_observed = None if self.best_observed is None else self.best_observed.to_dict()
-        classes = self.classify()
+        tolerance = TOLERANCE if self.goal.level_set else 0.0
         return {
             "steps": self.steps,
             "spent": self.spent,
-            "classified": {
-                "confidence": classes.confidence,
-                "above": int(classes.above.sum()),
-                "below": int(classes.below.sum()),
-                "undecided": int(classes.undecided.sum()),
-                **_band_counts(classes),
-            },
+            "classified": _counts(self.classes),
+            "strict": _counts(self.classify()),
+            "tolerated": _counts(self.classify(tolerance=tolerance)),
             **self.statements.to_dict(),
             "potential": int(self.potential.sum()),
             "above": int(self.above.sum()),
@@ -522,10 +589,18 @@ class Result:
         }
 
 
-def _band_counts(classes: Classification) -> dict[str, Any]:
-    """Return the number of points that are decided to lie in each band, by its name; nothing without bands."""
-    if classes.band is None:
-        return {}
-    return {
-        "bands": {name: int((classes.band == k).sum()) for k, name in enumerate(classes.band_names)}
+def _counts(classes: Classification) -> dict[str, Any]:
+    """Return a classification for JSON: its probabilities, and the number of points by class and band."""
+    counts: dict[str, Any] = {
+        "confidence": classes.confidence,
+        "pointwise": classes.pointwise,
+        "tolerance": classes.tolerance,
+        "above": int(classes.above.sum()),
+        "below": int(classes.below.sum()),
+        "undecided": int(classes.undecided.sum()),
+        "wrong": None if classes.wrong is None else classes.wrong.to_dict(),
     }
+    if classes.band is not None:
+        names = enumerate(classes.band_names)
+        counts["bands"] = {name: int((classes.band == k).sum()) for k, name in names}
+    return counts

@@ -10,6 +10,7 @@ export function certificatePanel(current) {
     const open = node.querySelector("details")?.open ?? false;
     replace(node, el("h2", {}, "Certificate"),
       el("blockquote", {}, certificate.statement),
+      certificate.further.length ? el("ul", { class: "further" }, certificate.further.map((text) => el("li", {}, text))) : null,
       items("Assumptions", certificate.assumes),
       check.ok
         ? el("p", { class: "note" }, `Model check: ${check.message}`)

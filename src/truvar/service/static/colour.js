@@ -1,7 +1,9 @@
 // Colours of the plots: viridis for values, violet for uncertainty, blue to orange or grey to brown for probabilities; those of the classes come from the style sheet.
 
+import { classOrder } from "./sides.js";
+
 const VIRIDIS = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
-const BLUE_TO_ORANGE = ["#5d9bc9", "#a9c8e0", "#dedede", "#efb080", "#e66100"]; // as below, undecided, above
+const BLUE_TO_ORANGE = ["#5d9bc9", "#a9c8e0", "#dedede", "#efb080", "#e66100"]; // as the other side, undecided, the side asked for
 const GREY_TO_BROWN = ["#d9d9d9", "#f3c565", "#e69f00", "#b86800", "#8a3b00"]; // from ruled out to probable
 const VIOLET = ["#f7f4f9", "#dcd6ea", "#bcb2d8", "#9a8bc3", "#7b62ae", "#5c3a96", "#3f1a73"];
 
@@ -33,9 +35,13 @@ export function valueColour(name, value, low, high) {
 
 const property = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The colours of above (H), undecided (M) and below (L). For an optimum, M is what can be it, and the rest is ruled out.
-export function classColours(levelSet) {
-  if (levelSet) return { H: property("--above"), M: property("--undecided"), L: property("--below") };
+// The colours of above (H), undecided (M) and below (L); --above is the colour of the side asked for, which is below where `sign` is -1.
+// For an optimum, M is what can be it, and the rest is ruled out.
+export function classColours(levelSet, sign) {
+  if (levelSet) {
+    const [asked, undecided, other] = classOrder({ sign });
+    return { [asked]: property("--above"), [undecided]: property("--undecided"), [other]: property("--below") };
+  }
   return { H: property("--ruled-out"), M: property("--possible"), L: property("--ruled-out") };
 }
 
@@ -51,9 +57,9 @@ export function bandColours(count) {
   });
 }
 
-// A function from the index of a point to the colour of its class. `data` has classes, and bands or null.
+// A function from the index of a point to the colour of its class. `data` has classes, levelSet, sign, and bands or null.
 export function pointClassColour(data) {
-  const colours = classColours(data.levelSet);
+  const colours = classColours(data.levelSet, data.sign);
   if (!data.bands) return (k) => colours[data.classes[k]];
   const ofBand = bandColours(data.bands.names.length);
   return (k) => ofBand[data.bands.of[k]] ?? colours.M;

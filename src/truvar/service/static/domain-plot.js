@@ -10,6 +10,7 @@ import { colourRange, map, thresholdsOf } from "./map.js";
 import { parallelCoordinates } from "./parallel-coordinates.js";
 import { cross, diamond, star } from "./plot-area.js";
 import { distinct, extent } from "./scale.js";
+import { CLASS_NAMES, askedProbability, classOrder, paletteLetter } from "./sides.js";
 
 const SLIDER_DELAY = 120; // milliseconds without movement after which a slice is requested
 const NEAR_SLICE = 0.05; // distance from a slice up to which a measurement is not faint, as a share of each column
@@ -25,7 +26,6 @@ export function domainPlot(current, onPick) {
   }
 }
 
-const CLASS_NAMES = { H: "above", M: "undecided", L: "below" };
 const optimumName = (view) => (view.sign > 0 ? "maximum" : "minimum");
 
 function className(view, k) {
@@ -36,7 +36,7 @@ function className(view, k) {
 
 function probabilityName(view) {
   if (!view.level_set) return `probability of being the ${optimumName(view)}`;
-  if (!view.bands) return "probability of being above";
+  if (!view.bands) return `probability of being ${CLASS_NAMES[classOrder(view)[0]]}`;
   const [low, high] = view.thresholds.map((h) => number(h));
   return view.bands.inside ? `probability of being between ${low} and ${high}` : `probability of being above ${low}`;
 }
@@ -59,8 +59,8 @@ function wholeDomainPlot(current, onPick, kind) {
     const onTarget = (row) => isMap || (!isLeftOut(row) && (!view.tasks || row.task === view.tasks[0]));
     return {
       columns: view.columns, x: view.coordinates[0], y: view.coordinates[1], mean: view.mean, sd: view.sd, lower: view.lower, upper: view.upper,
-      probability: view.probability, classes: view.classes, bands: view.bands, threshold: view.threshold, thresholds: view.thresholds,
-      levelSet: view.level_set, travels: view.travels, excluded: view.excluded,
+      probability: askedProbability(view), classes: view.classes, bands: view.bands, threshold: view.threshold, thresholds: view.thresholds,
+      levelSet: view.level_set, sign: view.sign, travels: view.travels, excluded: view.excluded,
       failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
       measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise, who: row.who })),
       pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
@@ -70,7 +70,7 @@ function wholeDomainPlot(current, onPick, kind) {
   const showValue = (k) => {
     const view = current();
     readout.textContent = `${formatPoint(pointAt(view, k), view.columns)}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}, `
-      + `90 % between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}, ${probabilityName(view)} ${number(view.probability[k], 2)}`;
+      + `90 % between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}, ${probabilityName(view)} ${number(askedProbability(view)[k], 2)}`;
   };
   const drawing = kind(getData, showValue, (k) => onPick(pointAt(current(), k)));
   const key = el("ul", { class: "key" });
@@ -137,7 +137,7 @@ function slicePlot(current, onPick) {
     return {
       columns: [x, y], x: slice.x.flatMap((value) => slice.y.map(() => value)), y: slice.x.flatMap(() => slice.y),
       mean: slice.mean, sd: slice.sd, classes: null, threshold: view.threshold, thresholds: view.thresholds,
-      levelSet: view.level_set, travels: false, failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
+      levelSet: view.level_set, sign: view.sign, travels: false, failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
       measured: view.measurements.map((row) => ({ ...mark(row.point), id: row.id, faint: !isNear(row.point) })),
       pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
       best: hasBest(view) ? mark(view.result.best.point) : null,
@@ -251,15 +251,14 @@ const legendMark = (...shapes) => el("span", { class: "plot inline" },
 
 function classCounts(view) {
   const { above, below, undecided } = view.result.classified;
-  const percent = `${number(100 * view.confidence)} %`;
+  const note = el("li", { class: "note" }, `(${view.class_note})`);
   const row = (letter, text) => el("li", {}, legendMark(svg("rect", { class: `area-${letter}`, x: 1, y: 2, width: 15, height: 12, rx: 2 })), text);
-  if (view.bands) return [...bandCounts(view), el("li", { class: "note" }, `(${percent} for all points at once)`)];
+  if (view.bands) return [...bandCounts(view), note];
   if (view.level_set) {
-    return [row("H", `above: ${number(above)}`), row("M", `undecided: ${number(undecided)}`), row("L", `below: ${number(below)}`),
-      el("li", { class: "note" }, `(${percent} for all points at once)`)];
+    const counts = { H: above, M: undecided, L: below };
+    return [...classOrder(view).map((letter) => row(paletteLetter(view, letter), `${CLASS_NAMES[letter]}: ${number(counts[letter])}`)), note];
   }
-  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`),
-    el("li", { class: "note" }, `(${percent} that it is one of these)`)];
+  return [row("M", `possible ${optimumName(view)}: ${number(undecided)}`), row("L", `ruled out: ${number(above + below)}`), note];
 }
 
 function bandCounts(view) {
@@ -316,11 +315,12 @@ function sentences(view) {
   const { result } = view;
   if (!result.steps) return [`No measurements yet; all ${countNoun(view.points, "point")} are undecided.`, ...pendingSentences(view)];
   const [low, high] = extent(view.mean);
-  const highest = pointAt(view, view.mean.indexOf(high));
+  const [end, where] = view.sign > 0 ? [high, "highest"] : [low, "lowest"];
+  const extreme = pointAt(view, view.mean.indexOf(end));
   const last = view.measurements.at(-1);
   return [
     ...(view.level_set ? levelSetSentences(view) : optimumSentences(view)),
-    `The posterior mean ranges from ${number(low)} to ${number(high)}, highest at ${formatPoint(highest, view.columns)}.`,
+    `The posterior mean ranges from ${number(low)} to ${number(high)}, ${where} at ${formatPoint(extreme, view.columns)}.`,
     `Last measurement: ${number(last.value)} at ${formatPoint(last.point, view.columns)}.`,
     ...pendingSentences(view),
   ];
@@ -329,14 +329,16 @@ function sentences(view) {
 function bandSentences(view) {
   const { bands, undecided } = view.result.classified;
   const counts = view.bands.names.map((name) => `${count(bands[name])} ${name}`);
-  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${number(100 * view.confidence)} % for all points at once).`];
+  return [`${counts.join(", ")}; ${count(undecided)} undecided, of ${countNoun(view.points, "point")} (${view.class_note}).`];
 }
 
 function levelSetSentences(view) {
   if (view.bands) return bandSentences(view);
   const { above, below, undecided } = view.result.classified;
-  const texts = [`${countNoun(above, "point")} above, ${count(below)} below and ${count(undecided)} undecided, of ${count(view.points)} (${number(100 * view.confidence)} % for all points at once).`];
-  for (const letter of ["H", "M"]) {
+  const counts = { H: above, L: below };
+  const [asked, , other] = classOrder(view);
+  const texts = [`${countNoun(counts[asked], "point")} ${CLASS_NAMES[asked]}, ${count(counts[other])} ${CLASS_NAMES[other]} and ${count(undecided)} undecided, of ${count(view.points)} (${view.class_note}).`];
+  for (const letter of [asked, "M"]) {
     const ranges = classRanges(view, letter);
     if (ranges) texts.push(`The points ${CLASS_NAMES[letter]} lie at ${ranges}.`);
   }

@@ -5,6 +5,7 @@ import { svg } from "./dom.js";
 import { number, position, tickText } from "./format.js";
 import { plotArea } from "./plot-area.js";
 import { extent, scale } from "./scale.js";
+import { classOrder } from "./sides.js";
 
 const MAX_LINES = 400; // of one class
 const MIN_HEIGHT = 230; // pixels
@@ -52,13 +53,14 @@ function draw({ context, overlay, width, height }, view) {
 }
 
 function drawLines(context, view, axisX, scales) {
-  const colour = pointClassColour({ levelSet: view.level_set, classes: view.classes, bands: view.bands });
+  const colour = pointClassColour({ levelSet: view.level_set, sign: view.sign, classes: view.classes, bands: view.bands });
   const counts = { H: 0, M: 0, L: 0 };
   for (const letter of view.classes) counts[letter] += 1;
   context.lineWidth = 1;
-  for (const letter of view.level_set ? ["L", "M", "H"] : ["L", "H", "M"]) { // the most important class on top
+  const last = view.level_set ? classOrder(view)[2] : "L";
+  for (const letter of view.level_set ? classOrder(view).reverse() : ["L", "H", "M"]) { // the most important class on top
     const every = Math.max(1, Math.ceil(counts[letter] / MAX_LINES));
-    context.globalAlpha = letter === "L" ? 0.3 : 0.55;
+    context.globalAlpha = letter === last ? 0.3 : 0.55;
     let seen = 0;
     for (let k = 0; k < view.classes.length; k += 1) {
       if (view.classes[k] !== letter) continue;

@@ -169,7 +169,7 @@ export function rangesPart(changed) {
 
 // -- goal, costs, precision and limits ---------------------------------------------------------------------------------
 
-const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"],
+const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"], ["level_set_below", "all points below a threshold"],
   ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"]];
 
 export function goalPart(changed) {
@@ -185,13 +185,13 @@ export function goalPart(changed) {
   const isLevelSet = () => !["maximize", "minimize"].includes(goal.value);
   const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1") };
   function show() {
-    const kind = { level_set: "one", between: "several", bands: "several", fraction_of_max: "share" }[goal.value];
+    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share" }[goal.value];
     replace(inputs, kind ? labelled[kind] : null, scoreField);
     replace(scoreLabel, isLevelSet() ? "Stop at F1" : "Stop at regret", el("span", { class: "note" }, isLevelSet() ? " such as 0.95; optional" : " in units of the value; optional"));
   }
   function readGoal() {
     switch (goal.value) {
-      case "level_set": return { level_set: neededNumber(threshold, "The threshold") };
+      case "level_set": case "level_set_below": return { [goal.value]: neededNumber(threshold, "The threshold") };
       case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
       case "between": case "bands": {
         const thresholds = numbers(several, "The thresholds");

@@ -2,6 +2,7 @@
 
 import { el, replace, svg } from "./dom.js";
 import { count, countNoun, formatPoint, number, share } from "./format.js";
+import { askedShare } from "./sides.js";
 
 const BAR_WIDTH = 120; // units of the drawing
 const BAR_HEIGHT = 14; // units of the drawing
@@ -22,9 +23,20 @@ function levelSetTiles(view) {
   const decided = view.points - undecided;
   const percent = decided === view.points ? 100 : Math.min(99, Math.floor((100 * decided) / view.points));
   return [
-    { term: "Decided", value: `${percent} %`, more: `${count(decided)} of ${countNoun(view.points, "point")}, ${number(100 * view.confidence)} % sure of all at once` },
+    { term: "Decided", value: `${percent} %`, more: `${count(decided)} of ${countNoun(view.points, "point")}, ${view.class_note}` },
+    shareTile(view),
     scoreTile("Expected F1", view.result.expected_f1, view.progress.f1?.goal ?? null, share, 1),
   ];
+}
+
+// The share of the points on the side asked for, or between two thresholds, in percent.
+function shareTile(view) {
+  const { mean, low, high } = askedShare(view);
+  const [first, last] = view.thresholds.map((threshold) => number(threshold));
+  const term = view.bands?.inside ? `Between ${first} and ${last}` : `${view.sign < 0 ? "Below" : "Above"} ${first}`;
+  if (mean === null) return { term, value: "–", more: "not known yet" };
+  const percent = (value) => number(100 * value, 3);
+  return { term, value: `${percent(mean)} %`, more: `of the points (${percent(low)} to ${percent(high)} %)` };
 }
 
 function optimumTiles(view) {
