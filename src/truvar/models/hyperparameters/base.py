@@ -21,6 +21,7 @@ from truvar.models._coregionalization import TaskModel
 from truvar.models._noise import NoiseModel
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.mean import MeanFunction, is_mean_function
@@ -303,6 +304,19 @@ class Hyperparameters(ABC):
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the outliers among the observations are others than those of the current fit."""
         return False
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over what is unknown of the model, for claims.
+
+        Args:
+            observations: All of them.
+            current: The last fit.
+            posterior: The posterior that choices are made with.
+            n: Number of points that are predicted.
+        """
+        return posterior
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
         """Return the noise variances of measurements, NaN where they are fitted along with the kernel, (t,)."""

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from truvar.models.fit import JITTER, Model, fit, unfitted
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
+from truvar.models.model_average import with_uncertain_scale
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned
 
@@ -57,6 +59,12 @@ class PointEstimate(LearnedFamily):
         if noise is None or not self.hides_noise:
             return found
         return replace(found, noise=noise, noise_of=lambda action: noise)
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over the scale of f."""
+        return with_uncertain_scale(posterior)
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> Model:
         setting = self.setting
