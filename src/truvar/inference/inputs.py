@@ -10,7 +10,7 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.acquisition import Policy
-from truvar.acquisition.confidence import RKHSBeta
+from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
 from truvar.algorithm.learner import ActiveLearner
 from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
@@ -125,7 +125,8 @@ class StatementInputs:
         """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
         surrogate = learner.surrogate
         sites = surrogate.target_sites
-        posterior = surrogate.freeze_average()
+        is_exact = isinstance(learner.policy.confidence.beta, TheoremBeta | RKHSBeta)
+        posterior = surrogate.freeze() if is_exact else surrogate.freeze_average()
         if len(posterior.members) == 1 and surrogate.mean is not None:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         else:  # the uncertainty of an estimated constant counts

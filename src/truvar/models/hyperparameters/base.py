@@ -62,6 +62,7 @@ class Setting:
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
+        exact_model: Whether claims take a given kernel as the truth.
     """
 
     domain: Domain
@@ -76,6 +77,7 @@ class Setting:
     learn_power: bool
     direction: int
     n_initial: int = 0
+    exact_model: bool = False
 
     @classmethod
     def of(
@@ -115,6 +117,7 @@ class Setting:
             references=references,
             learn_power=learn_power,
             direction=direction,
+            exact_model=prior.exact_model,
         )
         if family is None and not setting.has_learned_tasks:
             return setting
