@@ -28,7 +28,8 @@ import numpy as np
 import truvar as tv
 from benchmarks.decision.fields import Array, draws
 from benchmarks.measure import one_thread
-from benchmarks.scratch.problems import OUTLIER_NUMBER, Instance, cases
+from benchmarks.instances import OUTLIER_NUMBER, Instance
+from benchmarks.scratch.problems import cases
 from truvar.exceptions import OutlierWarning
 from truvar.models._learned import FitData, fit_ensemble
 

@@ -1,7 +1,8 @@
 """Problems whose truth is known: families to tune on, and others that tables report.
 
 A problem makes one instance per start from a fixed seed. Functions are the same for all starts but
-for their threshold, which lies between two quantiles of the truth; fields are drawn anew.
+for their threshold, which lies between two quantiles of the truth; fields are drawn anew. Measured
+tables are read from the folder that TRUVAR_DATA names, and left out without it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -18,14 +20,19 @@ import pandas as pd
 from scipy.stats import qmc
 
 import truvar as tv
-from benchmarks.decision.fields import Array
-from benchmarks.scratch.problems import Instance, Noise
+from benchmarks.instances import Array, Instance, Noise
 from truvar.models.kernels import named_kernel
 
 SIDE = 24  # points along each axis of a square
 LINE = 200  # points of a line
 CLOUD = 600  # points of a table in three or more dimensions
 TABLE = 900  # rows of a measured table, at most
+
+HALVES = ("tuning", "reported")
+OWN_DRAWS = "own draws"
+RIGHT = "right kernel given"
+WRONG = "wrong kernel given"
+DRAWN = (OWN_DRAWS, RIGHT, WRONG)  # families of draws from processes of variance 1
 
 Function = Callable[[Array], Array]
 """A function of points in the unit cube, (n, d), that returns values (n,)."""
@@ -42,7 +49,7 @@ class Problem:
         make: Function from a generator of random numbers to candidates and truth.
         noise: Standard deviation of the errors, as a share of that of the truth.
         freedom: Degrees of freedom of Student-t errors; None: normal errors.
-        kernel: Kernel and length-scale that a field is drawn from; None for others.
+        given: Kernel and length-scale that the study is given; None: it learns them.
     """
 
     name: str
@@ -51,14 +58,22 @@ class Problem:
     make: Callable[[np.random.Generator], tuple[tv.Domain, Array]]
     noise: float = 0.01
     freedom: float | None = None
-    kernel: tuple[str, float] | None = None
+    given: tuple[str, float] | None = None
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What a study is told of the model."""
+        if self.given is None:
+            return {}
+        return {"kernel": named_kernel(*self.given), "noise": self.noise**2}
 
     def instance(self, goal: str, start: int) -> Instance:
         """Return the problem for "level set" or "optimum" and the number of a start."""
-        seed = (crc32(self.name.encode()), start)
+        seed = (crc32(self.name.partition(", given")[0].encode()), start)
         rng = np.random.default_rng([*seed, 7])
         domain, truth = self.make(rng)
-        noise = Noise(self.noise * float(truth.std()), self.freedom)
+        unit = 1.0 if self.family in DRAWN else float(truth.std())
+        noise = Noise(self.noise * unit, self.freedom)
         wanted: tv.Maximize | tv.LevelSet = tv.Maximize()
         if goal == "level set":
             wanted = tv.LevelSet(float(np.quantile(truth, rng.uniform(0.3, 0.9))))
@@ -163,9 +178,7 @@ def _camel(p: Array) -> Array:
 def _goldstein(p: Array) -> Array:
     x, y = 4 * p[:, 0] - 2, 4 * p[:, 1] - 2
     first = 1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x**2 - 14 * y + 6 * x * y + 3 * y**2)
-    second = 30 + (2 * x - 3 * y) ** 2 * (
-        18 - 32 * x + 12 * x**2 + 48 * y - 36 * x * y + 27 * y**2
-    )
+    second = 30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x**2 + 48 * y - 36 * x * y + 27 * y**2)
     return -np.log(first * second)
 
 
@@ -346,8 +359,7 @@ def _problems() -> list[Problem]:
     def add(half: str, family: str, name: str, make, **options) -> None:
         found.append(Problem(name, half, family, make, **options))
 
-    tuning = ("tuning", "reported")[0]
-    reported = ("tuning", "reported")[1]
+    tuning, reported = HALVES
     for half, dimension, name, f, noise in (
         (tuning, 1, "gramacy", _gramacy, 0.05),
         (tuning, 1, "two sines", _two_sines, 0.2),
@@ -403,7 +415,13 @@ def _problems() -> list[Problem]:
         (reported, "matern52", 0.4),
     ):
         text = f"{name} draws, {scale}"
-        add(half, "own draws", text, _process(name, scale), noise=0.1, kernel=(name, scale))
+        make = _process(name, scale)
+        add(half, OWN_DRAWS, text, make, noise=0.1)
+        add(half, RIGHT, f"{text}, given", make, noise=0.1, given=(name, scale))
+        others = {"twice": (name, 2 * scale), "half": (name, scale / 2)}
+        others["another family"] = ("matern32" if name == "rbf" else "rbf", scale)
+        for wrong, given in others.items():
+            add(half, WRONG, f"{text}, given {wrong}", make, noise=0.1, given=given)
     if "TRUVAR_DATA" in os.environ:
         gpu = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y", "read_only")
         for half, file, columns, value, log in (

@@ -1,1 +1,0 @@
-"""Are statements true as often as they say, and how much do they say? Problems, models, scores."""
