@@ -27,8 +27,9 @@ import numpy as np
 
 import truvar as tv
 from benchmarks.decision.fields import Array, draws
+from benchmarks.instances import OUTLIER_NUMBER, Instance
 from benchmarks.measure import one_thread
-from benchmarks.scratch.problems import OUTLIER_NUMBER, Instance, cases
+from benchmarks.scratch.problems import cases
 from truvar.exceptions import OutlierWarning
 from truvar.models._learned import FitData, fit_ensemble
 
@@ -140,7 +141,7 @@ def lognormal_table(start: int) -> Instance:
     """Return a table whose values have nothing to do with the coordinates, and a heavy tail."""
     import pandas as pd
 
-    from benchmarks.scratch.problems import Noise
+    from benchmarks.instances import Noise
 
     rng = np.random.default_rng([11, start])
     table = pd.DataFrame({"a": rng.lognormal(size=400), "b": rng.random(400)})

@@ -21,7 +21,8 @@ from scipy.stats import norm
 
 import truvar as tv
 from benchmarks.decision.fields import Array
-from benchmarks.scratch.problems import Instance, Kind
+from benchmarks.instances import Instance
+from benchmarks.scratch.problems import Kind
 
 OURS = "truvar"
 STRADDLE = 1.96  # standard deviations in the straddle score

@@ -1,14 +1,4 @@
-"""The inputs of statements about a result: what joint statements and the certificate depend on.
-
-A learned model is fitted to measurements that cluster where its policy looks, and says little about
-how f behaves elsewhere. Therefore cautious members are added to the mixture and get a fifth of the
-draws. They leave out measurements that the others contradict, and are less sure of the rest.
-
-For a level set their standard deviations are `CAUTIOUS_SD_FACTOR` times those of the other members;
-for an optimum their length-scales are `CAUTIOUS_LENGTHSCALE_FACTOR` times as long. Single
-measurements cannot tell noise from a fine structure of f. Where the noise is learned, these members
-add a white-noise component of its variance to f, unless replicates rule it out.
-"""
+"""The inputs of statements about a result: what joint statements and the certificate depend on."""
 
 from __future__ import annotations
 
@@ -20,7 +10,7 @@ import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.acquisition import Policy
-from truvar.acquisition.confidence import RKHSBeta
+from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
 from truvar.algorithm.learner import ActiveLearner
 from truvar.algorithm.loop import State
 from truvar.domain.candidates import ActionSpace
@@ -34,14 +24,9 @@ from truvar.inference._mixtures import (
 )
 from truvar.inference.statements import CONFIDENCE, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
-from truvar.models.ensemble import EnsembleModel
-from truvar.models.frozen import FrozenPosterior, Inflation
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.surrogate import Surrogate
 from truvar.models.transforms import OutputTransform
-
-CAUTIOUS_SHARE = 0.2  # share of the draws of a learned model that are cautious
-CAUTIOUS_SD_FACTOR = 3.0  # level sets: factor on the standard deviations of these draws
-CAUTIOUS_LENGTHSCALE_FACTOR = 0.5  # optima: factor on the length-scales that they are made with
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +137,13 @@ class StatementInputs:
     def of(cls, learner: ActiveLearner, best: Array) -> Self:
         """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
         surrogate = learner.surrogate
-        posterior = surrogate.freeze()
         sites = surrogate.target_sites
-        if plain_share(surrogate) < 1.0:
-            means, variances, posterior = _with_cautious_members(learner, posterior)
-        elif surrogate.mean is None:  # the uncertainty of the estimated constant counts
-            means, variances = posterior.predict(sites)
-        else:
+        is_exact = isinstance(learner.policy.confidence.beta, TheoremBeta | RKHSBeta)
+        posterior = surrogate.freeze() if is_exact else surrogate.freeze_average()
+        if len(posterior.members) == 1 and surrogate.mean is not None:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
+        else:  # the uncertainty of an estimated constant counts
+            means, variances = posterior.predict(sites)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
         allows = (
@@ -187,45 +171,8 @@ class StatementInputs:
         )
 
 
-def _with_cautious_members(
-    learner: ActiveLearner, posterior: FrozenPosterior
-) -> tuple[Array, Array, FrozenPosterior]:
-    """Return the posterior of a learned model with cautious members added, and its means and variances at the sites."""
-    surrogate = learner.surrogate
-    sites = surrogate.target_sites
-    learned_noise = None
-    exact = None
-    if len(posterior.members[0].points) == len(
-        surrogate.observations
-    ):  # exact repeats say nothing and are left out
-        # A value whose noise is given is as uncertain as that, whatever the others predict.
-        exact = np.isfinite(surrogate.given_noise([action for action, _ in surrogate.observations]))
-        if isinstance(surrogate.model, EnsembleModel) and surrogate.model.noise is not None:
-            learned_noise = np.array(
-                [not action.noise_given for action, _ in surrogate.observations], dtype=bool
-            )
-    inflation = Inflation(lengthscale_factor=CAUTIOUS_LENGTHSCALE_FACTOR)
-    if learner.goal.level_set:
-        inflation = Inflation(sd_factor=CAUTIOUS_SD_FACTOR)
-    inflation = replace(
-        inflation, n_columns=len(learner.domain.columns), learned_noise=learned_noise, exact=exact
-    )
-    mixture = posterior.with_cautious(CAUTIOUS_SHARE, inflation)
-    if surrogate.ensemble is None:
-        return (*mixture.predict(sites), mixture)
-    cautious = FrozenPosterior(mixture.members[len(posterior.members) :])
-    both = zip(member_moments(surrogate), cautious.predict(sites), strict=True)
-    means, variances = (np.vstack(parts) for parts in both)
-    return means, variances, mixture
-
-
-def plain_share(surrogate: Surrogate) -> float:
-    """Return the share of the mixture that is not of cautious members; 1 unless the model is learned."""
-    return 1.0 if surrogate.model is None or not surrogate.observations else 1.0 - CAUTIOUS_SHARE
-
-
 def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
-    """Return means and variances on the domain that a surrogate keeps, by member, without cautious ones: (members, n).
+    """Return means and variances on the domain that a surrogate keeps, by member: (members, n).
 
     The uncertainty of an estimated constant is left out.
     """

@@ -33,7 +33,6 @@ from truvar.inference.inputs import (
     excluded_rows,
     member_moments,
     model_thresholds,
-    plain_share,
 )
 from truvar.inference.joint import StatementSource
 from truvar.inference.statements import JointStatements
@@ -122,9 +121,9 @@ def _is_contradicted(check: ModelCheck) -> bool:
 def _is_clearly_open(learner: ActiveLearner) -> bool:
     """Return whether the moments that the learner keeps show already that something is undecided.
 
-    They leave out the cautious members of a learned model and the uncertainty of an estimated
-    constant, which only add to what is undecided. The margins are much wider than rounding, so that
-    the exact conditions agree.
+    A study is not finished while the model that its choices are made with leaves something
+    undecided, whatever the average over other models says. The margins are much wider than
+    rounding.
     """
     surrogate = learner.surrogate
     means, variances = member_moments(surrogate)
@@ -142,8 +141,7 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
         )  # a point that is hard to classify
         above = probability_above(means[:, row], variances[:, row], threshold)
         certainty = max(float(above), 1.0 - float(above))
-        share = plain_share(surrogate)
-        if share * certainty + (1.0 - share) < MIN_PROBABILITY - SCREENING_MARGIN:
+        if certainty < MIN_PROBABILITY - SCREENING_MARGIN:
             return True
     return False
 

@@ -21,7 +21,7 @@ __all__, __getattr__, __dir__ = offer(
         "ensemble": ("Ensemble", "EnsembleModel", "MEMORY"),
         "feasibility": ("FeasibilityModel",),
         "fit": ("Model", "training_data", "unfitted"),
-        "frozen": ("FrozenPosterior", "Inflation", "spread_points"),
+        "frozen": ("FrozenPosterior", "spread_points"),
         "hyperparameters": ("AnyModel",),
         "hyperposterior": ("HyperPrior", "MarginalLikelihood", "find_mode"),
         "kernels": (

@@ -368,6 +368,69 @@ def _contradicted(
     return found.kept[list(find_contradicted(fits, others))]
 
 
+@dataclass(frozen=True)
+class FamilyPosterior:
+    """The plausible hyperparameters of a kernel family.
+
+    Attributes:
+        model: The mode, and a sample.
+        log_evidence: Log density of the values in the user's units, up to a constant that all
+            families share.
+    """
+
+    model: EnsembleModel
+    log_evidence: float
+
+
+def family_posterior(
+    family: str, data: FitData, current: EnsembleModel, n_members: int, seed: int
+) -> FamilyPosterior:
+    """Return the hyperparameters of a family, with the transform and outliers of another fit.
+
+    Args:
+        family: "rbf", "matern12", "matern32" or "matern52".
+        data: The observations.
+        current: The other fit, which the search starts from.
+        n_members: Size of the sample.
+        seed: Seed of the sample.
+    """
+    transform = current.transform
+    values = OutputTransform(log=data.log).forward(data.values)
+    kept = np.setdiff1d(np.arange(len(values)), np.array(current.outliers, dtype=int))
+    option = _Standardisation(transform.shift, transform.scale, learn_power=False)
+    likelihood, prior = _problem(family, data, values, kept, option, transform.power)
+    if current.noise_slopes is not None:
+        likelihood = likelihood.with_relative_noise(current.noise_factor(data.points[kept]))
+    mode = find_mode(likelihood, prior, _starts(prior, current, data, option, len(kept)))
+    _, proposals, rounds = next(
+        effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
+    )
+    sample = sample_posterior(likelihood, prior, mode, n_members, proposals, rounds, seed)
+    members = sample.thetas
+    if _is_uninformative(data, values[kept], kept, transform.scale):
+        members[::2] = prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
+    thetas = np.vstack([mode, members])
+    d = data.points.shape[1]
+    model = replace(
+        current,
+        family=family,
+        lengthscales=np.exp(thetas[:, :d]) * data.extent,
+        signal=np.exp(2 * thetas[:, d]) * transform.scale**2,
+        noise=data.learned_noise(thetas, transform.scale),
+    )
+    return FamilyPosterior(model, sample.log_evidence - len(kept) * float(np.log(transform.scale)))
+
+
+def _is_uninformative(data: FitData, values: Array, kept: Index, scale: float) -> bool:
+    """Return whether values are all alike, or all on the same side of their thresholds."""
+    if np.ptp(values) <= MAX_FLAT_RANGE * scale:
+        return True
+    thresholds = nearest_reference(values, data.references, data.mean)
+    if data.thresholds is not None:
+        return is_one_sided(values, data.thresholds[kept])
+    return thresholds is not None and is_one_sided(values, thresholds)
+
+
 def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:
     """Return the prior as a model, without a sample, for too few observations to learn from."""
     values = OutputTransform(log=data.log).forward(data.values)

@@ -30,47 +30,16 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Index, Mask
+from truvar._typing import Array, Index
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
-MAX_DEVIATION_SDS = (
-    3.0  # observations that are further from what the others predict are contradicted by them
-)
-MAX_CONTRADICTED_SHARE = 0.1  # share of the observations that may be contradicted
-MEMBERS_PER_CAUTIOUS = 4  # members of which one is made cautious
-MIN_LOG_DENSITY_GAIN = (
-    2.0  # log density by which repeated measurements must prefer noise to a fine structure of f
-)
 PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
 # share of the variances: added to those of the pivots, so that rounding leaves them positive
 JITTER_SHARE = 1e-9
 # share of its variance by which a value that is conditioned on stays uncertain: neighbours are
 # alike
 BLUR_SHARE = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class Inflation:
-    """Differences of a cautious member from the one that it is made of.
-
-    Attributes:
-        sd_factor: Factor on its standard deviations, >= 1.
-        lengthscale_factor: Factor on its length-scales, <= 1.
-        n_columns: Number of coordinates; columns behind them are indices of tasks, which have no
-            length-scale.
-        learned_noise: Observations whose noise is learned, (t,); None: no noise is. Adds a
-            white-noise component to f, with the variance of the learned noise, unless replicates
-            rule it out.
-        exact: Observations whose noise was given, which no others contradict, (t,); None: there are
-            none.
-    """
-
-    sd_factor: float = 1.0
-    lengthscale_factor: float = 1.0
-    n_columns: int = 1
-    learned_noise: Mask | None = None
-    exact: Mask | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +57,6 @@ class FrozenMember:
         whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None
             otherwise. (t,)
         scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
-        own_variance: Variance of a part of f that is independent from point to point, and of which
-            observations tell nothing.
     """
 
     covariance: Covariance
@@ -100,7 +67,6 @@ class FrozenMember:
     whitened: Array
     whitened_ones: Array | None
     scales: Array
-    own_variance: float = 0.0
 
     def solve(self, points: Array) -> Array:
         """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
@@ -116,41 +82,9 @@ class FrozenMember:
         variance = (
             self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
         )
-        return mean, np.maximum(variance, 0.0) + self.own_variance
+        return mean, np.maximum(variance, 0.0)
 
-    def cautious(self, inflation: Inflation) -> FrozenMember:
-        """Return the posterior of the observations that are not contradicted, less certain."""
-        own = (
-            0.0
-            if inflation.learned_noise is None
-            else self._fine_structure_variance(inflation.learned_noise)
-        )
-        factor = inflation.lengthscale_factor
-        rougher = self if factor == 1 else self._scale_lengthscales(factor, inflation.n_columns)
-        kept = rougher._without_contradicted(inflation.exact)
-        return replace(
-            kept._scale_sds(inflation.sd_factor), own_variance=inflation.sd_factor**2 * own
-        )
-
-    def _scale_lengthscales(self, factor: float, n_columns: int) -> FrozenMember:
-        stretch = np.ones(self.points.shape[1])
-        stretch[:n_columns] = (
-            1.0 / factor
-        )  # the length-scales of k(a x, a x') are 1/a times those of k
-
-        def covariance(points: Array, others: Array) -> Array:
-            return self.covariance(points * stretch, others * stretch)
-
-        def prior_variance(points: Array) -> Array:
-            return self.prior_variance(points * stretch)
-
-        within = covariance(self.points, self.points)
-        within[np.diag_indices_from(within)] += self._noise()
-        scales = self.scales / stretch
-        member = replace(self, covariance=covariance, prior_variance=prior_variance, scales=scales)
-        return member._of_observations(self.points, within, self._data())
-
-    def _scale_sds(self, factor: float) -> FrozenMember:
+    def scale_sds(self, factor: float) -> FrozenMember:
         """Return the member with standard deviations larger by a factor, those of the noise too."""
         ones = self.whitened_ones
 
@@ -168,93 +102,6 @@ class FrozenMember:
             whitened=self.whitened / factor,
             whitened_ones=None if ones is None else ones / factor,
         )
-
-    def _fine_structure_variance(self, learned: Mask) -> float:
-        """Return the learned noise variance if it may be fine structure of f, else 0.
-
-        Args:
-            learned: Observations whose noise is learned. (t,)
-        """
-        noise = self._noise()
-        own = float(np.median(noise[learned])) if learned.any() else 0.0
-        repeated = _same_point(self.points, self.points) * np.outer(learned, learned)
-        repeated[np.diag_indices_from(repeated)] = 0.0
-        if own == 0.0 or not repeated.any():
-            return own
-        shared = repeated * np.minimum(own, np.sqrt(np.outer(noise, noise)))
-        structured = self._of_observations(
-            self.points, self.lower @ self.lower.T + shared, self._data()
-        )
-        return (
-            own if structured.log_likelihood >= self.log_likelihood - MIN_LOG_DENSITY_GAIN else 0.0
-        )
-
-    def _without_contradicted(self, exact: Mask | None) -> FrozenMember:
-        """Return the posterior without observations that the others contradict, the worst first.
-
-        Observation i is (Q r)_i / Q_ii^(1/2) standard deviations from what the others predict, with
-        Q the inverse of the observations' covariance and r their residuals. Without observation j,
-        Q is smaller by q_j q_j^T / Q_jj.
-
-        Args:
-            exact: Observations that stay in any case, (t,); None: there are none.
-        """
-        t = len(self.points)
-        if t == 0:
-            return self
-        inverse = solve_triangular(self.lower, np.eye(t), lower=True, check_finite=False)
-        precision = inverse.T @ inverse
-        weighted = inverse.T @ self.whitened
-        kept = np.ones(t, dtype=bool)
-        doubtful = kept if exact is None else ~exact
-        for _ in range(int(MAX_CONTRADICTED_SHARE * t)):
-            positive = np.maximum(np.diag(precision), np.finfo(float).tiny)  # but for rounding
-            deviation = np.where(kept & doubtful, np.abs(weighted) / np.sqrt(positive), 0.0)
-            worst = int(np.argmax(deviation))
-            if deviation[worst] <= MAX_DEVIATION_SDS:
-                break
-            kept[worst] = False
-            column = precision[:, worst] / precision[worst, worst]
-            weighted = weighted - column * weighted[worst]
-            precision = precision - np.outer(column, precision[worst])
-        if kept.all():
-            return self
-        covariance = (self.lower @ self.lower.T)[np.ix_(kept, kept)]
-        return self._of_observations(self.points[kept], covariance, self._data()[kept])
-
-    def _noise(self) -> Array:
-        """Return the noise variances of the observations, (t,)."""
-        return np.asarray(
-            np.maximum((self.lower**2).sum(axis=1) - self.prior_variance(self.points), 0.0)
-        )
-
-    def _data(self) -> Array:
-        """Return the residuals and, where the mean is estimated, ones: (t, 1 or 2)."""
-        whitened = (
-            [self.whitened] if self.whitened_ones is None else [self.whitened, self.whitened_ones]
-        )
-        return np.asarray(self.lower @ np.array(whitened).T)
-
-    def _of_observations(self, points: Array, covariance: Array, data: Array) -> FrozenMember:
-        """Return the member for other observations: points, covariance with noise, and `_data`."""
-        lower = _cholesky(covariance)
-        whitened = solve_triangular(lower, data, lower=True, check_finite=False)
-        member = replace(self, points=points, lower=lower, whitened=whitened[:, 0])
-        if self.whitened_ones is None:
-            return member
-        residuals, ones = whitened.T
-        shift = float(ones @ residuals) / float(ones @ ones)  # of the estimated constant
-        return replace(
-            member,
-            prior_mean=lambda points: self.prior_mean(points) + shift,
-            whitened=residuals - shift * ones,
-            whitened_ones=ones,
-        )
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log density of the observations, up to a constant."""
-        return float(-0.5 * self.whitened @ self.whitened - np.log(np.diag(self.lower)).sum())
 
     def _constant(self, solved: Array) -> Array:
         """Return u at the points solved for, (q,): zero unless the constant mean is estimated."""
@@ -284,9 +131,6 @@ class FrozenMember:
         )
         inner = self.covariance(given, given) - solved_given.T @ solved_given
         inner += np.outer(constant_given, constant_given)
-        if self.own_variance > 0:
-            across += self.own_variance * _same_point(given, points)
-            inner += self.own_variance * _same_point(given, given)
         # In correlations; a value that is known already has none.
         variance_given = np.diag(inner)
         is_uncertain = variance_given > JITTER_SHARE * self.prior_variance(given)
@@ -298,7 +142,7 @@ class FrozenMember:
         root = solve_triangular(lower, across, lower=True, check_finite=False)
         weights = solve_triangular(lower.T, root, check_finite=False) / scale[:, None]
         variance = self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2
-        variance = np.maximum(variance, 0.0) + self.own_variance
+        variance = np.maximum(variance, 0.0)
         return np.asarray(weights), np.maximum(variance - (root**2).sum(axis=0), 0.0)
 
     def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
@@ -312,17 +156,6 @@ class FrozenMember:
         """
         if len(points) == 0:
             return np.zeros((0, count))
-        draws = self._draw_smooth(points, pivots, count, rng)
-        if self.own_variance > 0:
-            distinct, positions = np.unique(points, axis=0, return_inverse=True)
-            own = np.sqrt(self.own_variance) * rng.standard_normal((len(distinct), count))
-            draws += own[positions.ravel()]
-        return draws
-
-    def _draw_smooth(
-        self, points: Array, pivots: Index, count: int, rng: np.random.Generator
-    ) -> Array:
-        """Return `draw` without the part that is independent from point to point."""
         solved = self.solve(points)
         constant = self._constant(solved)
         mean = self.prior_mean(points) + self.whitened @ solved
@@ -392,21 +225,6 @@ class FrozenPosterior:
         return np.full(len(self.members), 1.0 / len(self.members))
 
     @blas_in_one_thread()
-    def with_cautious(self, share: float, inflation: Inflation) -> FrozenPosterior:
-        """Return the mixture with cautious members appended, one for every four members.
-
-        Args:
-            share: Total weight of the cautious members.
-            inflation: Their differences from the members that they are made of.
-        """
-        n = len(self.members)
-        count = -(-n // MEMBERS_PER_CAUTIOUS)
-        chosen = np.linspace(0, n - 1, count).round().astype(int)
-        cautious = tuple(self.members[j].cautious(inflation) for j in chosen)
-        weights = ((1.0 - share) / n,) * n + (share / count,) * count
-        return FrozenPosterior(self.members + cautious, weights)
-
-    @blas_in_one_thread()
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return means and variances of every member at points (q, d'): (members, q) each."""
         means = np.empty((len(self.members), len(points)))
@@ -471,14 +289,6 @@ def spread_points(points: Array, count: int) -> Index:
         chosen[i] = int(np.argmax(distance))
         np.minimum(distance, ((points - points[chosen[i]]) ** 2).sum(axis=1), out=distance)
     return chosen
-
-
-def _same_point(points: Array, others: Array) -> Array:
-    """Return 1 where a point is also one of the others and 0 elsewhere, (q, r)."""
-    same = np.ones((len(points), len(others)), dtype=bool)
-    for column in range(points.shape[1]):
-        same &= points[:, column, None] == others[None, :, column]
-    return same.astype(float)
 
 
 def _cholesky(matrix: Array) -> Array:

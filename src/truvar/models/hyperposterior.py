@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri, gammaln, ndtri
 
 from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
@@ -407,6 +407,8 @@ class HyperSample:
         mean: Mean of the weighted sample that they were resampled from.
         covariance: Its covariance, which warm-starts the next sample.
         effective: Effective size of that sample.
+        log_evidence: Logarithm of the integral of likelihood times prior, up to a constant that
+            only depends on the number of observations.
     """
 
     thetas: Array  # (members, k)
@@ -414,6 +416,7 @@ class HyperSample:
     mean: Array  # (k,)
     covariance: Array  # (k, k)
     effective: float
+    log_evidence: float
 
 
 def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Array]) -> Array:
@@ -478,13 +481,24 @@ def sample_posterior(
             fresh = used[-1].draw(seed + turn + 1)
             thetas = np.vstack([thetas, fresh])
             log_target = np.append(log_target, _log_posterior(likelihood, prior, fresh))
-            weights = _weights(thetas, log_target, used)
+            weights, log_evidence = _weights(thetas, log_target, used)
             centre = weights @ thetas
             deviation = thetas - centre
             covariance = (deviation * weights[:, None]).T @ deviation + 1e-3 * np.diag(prior.sd**2)
         effective = 1.0 / float((weights**2).sum())
         chosen = _systematic(thetas, weights, members)
-    return HyperSample(thetas[chosen], mode, centre, covariance, effective)
+    log_evidence += _log_constants(prior)
+    return HyperSample(thetas[chosen], mode, centre, covariance, effective, log_evidence)
+
+
+def _log_constants(prior: HyperPrior) -> float:
+    """Return the log of the constants that densities of prior and proposals leave out."""
+    k = len(prior.mean)
+    of_prior = -0.5 * k * np.log(2.0 * np.pi) - np.log(prior.sd).sum()
+    of_proposal = (
+        gammaln((FREEDOM + k) / 2) - gammaln(FREEDOM / 2) - k / 2 * np.log(FREEDOM * np.pi)
+    )
+    return float(of_prior - of_proposal)
 
 
 def _curvature(likelihood: LogLikelihood, prior: HyperPrior, mode: Array) -> Array:
@@ -543,13 +557,16 @@ def _log_posterior(likelihood: LogLikelihood, prior: HyperPrior, thetas: Array) 
     return log_prior
 
 
-def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> Array:
-    """Return normalised weights against the mixture of proposals, truncated (Ionides 2008)."""
+def _weights(thetas: Array, log_target: Array, used: Sequence[_Proposal]) -> tuple[Array, float]:
+    """Return normalised weights against the mixture of the proposals, and the log of their sum.
+
+    The largest are truncated (Ionides 2008).
+    """
     mixture = [np.log(proposal.count) + proposal.log_density(thetas) for proposal in used]
     log_weights = log_target - np.logaddexp.reduce(mixture, axis=0)
     weights = np.exp(log_weights - log_weights.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / weights.sum()), float(log_weights.max() + np.log(weights.sum()))
 
 
 def _systematic(thetas: Array, weights: Array, members: int) -> Array:

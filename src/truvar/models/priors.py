@@ -114,12 +114,15 @@ class Prior:
             is a mean function; a constant is learned on top of it if the kernel is learned.
         noise: Noise variance of a measurement; None: learned from the observations.
         tasks: Correlated quantities that may be measured instead of the target.
+        exact_model: Whether claims take a given kernel as the truth. Otherwise it shares them with
+            a learned one by evidence.
     """
 
     kernel: Kernel | str | Learned | None
     mean: MeanLike | None
     noise: NoiseLike | None
     tasks: Tasks | None = None
+    exact_model: bool = False
 
 
 def constant_mean(prior: Prior, family: Learned | None) -> float | None:

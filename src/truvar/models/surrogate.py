@@ -285,6 +285,11 @@ class Surrogate:
         """
         return self._predictive.freeze()
 
+    def freeze_average(self) -> FrozenPosterior:
+        """Return `freeze` averaged over all that is unknown of the model, which claims are made with."""
+        n = len(self.domain)
+        return self.hyperparameters.average(self.observations, self._fit, self.freeze(), n)
+
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the target at points (q, d), no pending ones: (q,) each."""
         means, variances = self._predictive.member_moments(self._target_points(points))

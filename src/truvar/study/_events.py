@@ -74,6 +74,8 @@ class StudyConfig:
             del details["vehicles"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
+        if not self.prior.exact_model:  # as releases before 0.3.0 stored it
+            del details["exact_model"]
         return details
 
     @staticmethod
@@ -84,7 +86,9 @@ class StudyConfig:
             SerializationError: If the start or the seed is not a whole number.
         """
         _check_whole(details, ("start", "seed"))
-        prior = Prior(**{part.name: details[part.name] for part in fields(Prior)})
+        prior = Prior(
+            **{part.name: details[part.name] for part in fields(Prior) if part.name in details}
+        )
         others = {
             part.name: details[part.name] for part in fields(StudyConfig) if part.name in details
         }

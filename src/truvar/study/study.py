@@ -54,7 +54,7 @@ from truvar.study.records import (
 from truvar.study.result import Best, Result
 from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import VehicleStatus, check_starts, departure, vehicle_statuses
-from truvar.validation import check_integer, check_names
+from truvar.validation import check_boolean, check_integer, check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +93,8 @@ class Study(BaseStudy, LocalViews):
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
             the kernel, "auto" if it is learned.
+        exact_model: Whether claims take a given kernel as the truth. By default it is a prior: it
+            shares claims with a learned kernel, by how well each explains the measurements.
         cost: Cost of a measurement: a number, column name, array, function of the points and the
             last one, or `Cost`. Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
@@ -137,6 +139,7 @@ class Study(BaseStudy, LocalViews):
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
+        exact_model: bool = False,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
@@ -159,12 +162,13 @@ class Study(BaseStudy, LocalViews):
                 "them"
             )
         seed = check_integer(seed, "seed", minimum=0)
+        check_boolean(exact_model, "exact_model")
         family = _family(kernel, transform)
         config = StudyConfig(
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks),
+            prior=Prior(family, mean, noise, tasks, exact_model),
             cost=cost,
             start=_start_index(domain, start, seed),
             seed=seed,

@@ -13,10 +13,13 @@ from truvar.domain.candidates import CoordinateFunction
 from truvar.models._coregionalization import TaskModel
 from truvar.models._learned import FitData, fit_ensemble, unfitted_ensemble
 from truvar.models._outliers import find_outliers
-from truvar.models.ensemble import Ensemble, EnsembleModel, affordable_members
+from truvar.models.ensemble import Ensemble, EnsembleModel
+from truvar.models.ensemble import affordable_members as affordable_factors
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
 from truvar.models.likelihoods.gaussian import LARGEST_LEARNED, Gaussian
+from truvar.models.model_average import Conditions, affordable_members, average_over_families
 from truvar.models.observations import Observations
 from truvar.models.transforms import OutputTransform
 
@@ -56,7 +59,7 @@ class SampledFit(Fit):
     def new_ensemble(self, count: int) -> Ensemble | None:
         """Return the prior averaged over the hyperparameters, for so many observations."""
         n_members = len(self.averaged.signal) - 1
-        if n_members == 0 or affordable_members(len(self.setting.domain), count) < 2:
+        if n_members == 0 or affordable_factors(len(self.setting.domain), count) < 2:
             return None
         return self._ensemble(count)
 
@@ -81,6 +84,20 @@ class AveragedFit(SampledFit):
         if self.setting.mean_function is not None:
             residual -= float(self.setting.mean_function(action.point[None, :])[0])
         return residual - self.model.transform.shift
+
+
+def conditions_of(observations: Observations, current: Fit, setting: Setting) -> Conditions:
+    """Return observations as the members of an average are conditioned on them."""
+    observations = current.inflate_outlier_noise(observations)
+    likelihood = current.likelihood
+    return Conditions(
+        points=observations.points,
+        z=np.array([likelihood.modelled(action.task, y) for action, y in observations]),
+        noise=np.array([likelihood.relative_noise(action) for action in observations.actions]),
+        learned=np.array([not action.noise_given for action in observations.actions], dtype=bool),
+        mean=setting.mean,
+        offset=setting.mean_function,
+    )
 
 
 class Averaged(LearnedFamily):
@@ -108,6 +125,18 @@ class Averaged(LearnedFamily):
                 noise_of=lambda action: float(noise_at(action.point[None, :])[0]),
             )
         return found.with_noise(model.mode_noise if self.hides_noise else None)
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over smoothness, hyperparameters and scale."""
+        if not isinstance(current, AveragedFit) or not self.is_fitted(observations):
+            return posterior
+        seed = self.setting.seed + len(observations)
+        count = affordable_members(n, len(observations))
+        conditions = conditions_of(observations, current, self.setting)
+        data = self.fit_data(observations)
+        return average_over_families(data, current.model, conditions, count, seed)[0]
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the values far from all others differ from those of the current fit."""

@@ -21,6 +21,7 @@ from truvar.models._coregionalization import TaskModel
 from truvar.models._noise import NoiseModel
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.mean import MeanFunction, is_mean_function
@@ -60,6 +61,7 @@ class Setting:
         learn_power: Whether the values may be modelled by a power of them.
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
+        exact_model: Whether claims take a given kernel as the truth.
     """
 
     domain: Domain
@@ -74,6 +76,7 @@ class Setting:
     learn_power: bool
     direction: int
     n_initial: int = 0
+    exact_model: bool = False
 
     @classmethod
     def of(
@@ -113,6 +116,7 @@ class Setting:
             references=references,
             learn_power=learn_power,
             direction=direction,
+            exact_model=prior.exact_model,
         )
         if family is None and not setting.has_learned_tasks:
             return setting
@@ -313,6 +317,19 @@ class Hyperparameters(ABC):
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the outliers differ from those of the current fit."""
         return False
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over what is unknown of the model, for claims.
+
+        Args:
+            observations: All of them.
+            current: The last fit.
+            posterior: The posterior that choices are made with.
+            n: Number of points that are predicted.
+        """
+        return posterior
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
         """Return noise variances, NaN where they are fitted along with the kernel: (t,)."""

@@ -1,7 +1,12 @@
-"""`Known`: kernel, noise and tasks are given, and nothing is fitted."""
+"""`Known`: kernel, noise and tasks are given, and nothing is fitted.
+
+A given kernel is a prior, not a truth: somebody learned it on another day. Claims average over it
+and a learned one, unless the user says that it is exact.
+"""
 
 from __future__ import annotations
 
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import (
     AnyModel,
     Fit,
@@ -11,6 +16,8 @@ from truvar.models.hyperparameters.base import (
     known_site_kernel,
 )
 from truvar.models.observations import Observations
+
+MIN_TO_DOUBT = 5  # observations below which a given kernel is not compared with a learned one
 
 
 class Known(Hyperparameters):
@@ -28,6 +35,17 @@ class Known(Hyperparameters):
             noise=setting.given_noise,
             tasks=setting.tasks,
         )
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over the given model and a learned one."""
+        setting = self.setting
+        if setting.exact_model or setting.tasks is not None or len(observations) < MIN_TO_DOUBT:
+            return posterior
+        from truvar.models.given_model import average_with_learned
+
+        return average_with_learned(setting, observations, current, posterior, n)
 
     def _is_scheduled(self, observations: Observations, current: Fit) -> bool:
         return False

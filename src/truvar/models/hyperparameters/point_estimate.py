@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from truvar.models.fit import JITTER_SHARE, Model, fit, unfitted
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
 from truvar.models.likelihoods.gaussian import Gaussian
+from truvar.models.model_average import with_uncertain_scale
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned
 
@@ -51,6 +53,12 @@ class PointEstimate(LearnedFamily):
             noise=setting.given_noise,
             likelihood=Gaussian(jitter=JITTER_SHARE),
         ).with_noise(model.noise if self.hides_noise else None)
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over the scale of f."""
+        return with_uncertain_scale(posterior)
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> Model:
         setting = self.setting

@@ -11,6 +11,7 @@ from truvar.domain.action import Action
 from truvar.domain.costs import Tasks
 from truvar.models._coregionalization import TaskEnsemble, TaskModel
 from truvar.models._learned_tasks import TaskData, fit_tasks, task_outliers, unfitted_tasks
+from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.averaged import SampledFit, learned_likelihood
 from truvar.models.hyperparameters.base import (
     AnyModel,
@@ -22,6 +23,7 @@ from truvar.models.hyperparameters.base import (
 )
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale
 from truvar.models.mean import MeanFunction
+from truvar.models.model_average import with_uncertain_scale
 from truvar.models.observations import Observations
 
 
@@ -128,6 +130,12 @@ class LearnedTasks(Hyperparameters):
         return n_latest <= self.setting.n_initial or self.setting.schedule.is_refit_due(
             len(observations)
         )
+
+    def average(
+        self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
+    ) -> FrozenPosterior:
+        """Return the posterior averaged over the scale of f."""
+        return with_uncertain_scale(posterior) if self.is_fitted(observations) else posterior
 
     def fit(self, observations: Observations, models: dict[int, AnyModel]) -> TaskFit:
         """Return the hyperparameters of all tasks, with the noise of each if it is learned."""

@@ -1,0 +1,146 @@
+"""Runs of the default policy, and the checks of every model's statements on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import truvar as tv
+from benchmarks.calibration.models import MODELS
+from benchmarks.calibration.problems import PROBLEMS
+from benchmarks.calibration.score import level_set_check, optimum_check
+from benchmarks.instances import Instance
+
+CHECKPOINTS = (15, 30, 60, 120)
+FIRST = 3  # random measurements before the policy chooses
+
+
+class Key(NamedTuple):
+    """A run: name of the problem, "level set" or "optimum", and number of the start."""
+
+    problem: str
+    goal: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """The checks of one run.
+
+    Attributes:
+        key: The run.
+        rows: Rows of the domain that were measured.
+        values: Their values.
+        finished: Whether the study called itself finished before the last checkpoint.
+        checks: Checks by model and number of measurements.
+    """
+
+    key: Key
+    rows: list[int]
+    values: list[float]
+    finished: bool
+    checks: dict[str, dict[str, Any]]
+
+
+def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
+    """Make one run."""
+    problem = PROBLEMS[key.problem]
+    instance = problem.instance(key.goal, key.start)
+    rows: list[int] = []
+    values: list[float] = []
+    checks: dict[str, dict[str, Any]] = {model: {} for model in models}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
+        ahead = list(instance.first(FIRST))
+        while len(rows) < CHECKPOINTS[-1]:
+            if not ahead:
+                try:
+                    ahead = [study.ask().index]
+                except tv.Finished:
+                    break
+            _tell(study, instance, ahead.pop(0), rows, values)
+            if len(rows) in CHECKPOINTS:
+                for model in models:
+                    drawn = MODELS[model](study, instance, rows, values)
+                    checks[model][str(len(rows))] = check(instance, drawn, rows, values)
+    if release is not None:
+        checks["release"] = _of_release(key, rows, values, release)
+    return Run(key, rows, values, len(rows) < CHECKPOINTS[-1], checks)
+
+
+def check(instance: Instance, drawn: Any, rows: list[int], values: list[float]) -> dict[str, Any]:
+    """Return the check of what is stated about a problem."""
+    if instance.goal.level_set:
+        return level_set_check(drawn, instance.truth, instance.goal.threshold)
+    return optimum_check(drawn, instance.truth, instance.goal.sign, rows, values)
+
+
+def _tell(
+    study: tv.Study, instance: Instance, row: int, rows: list[int], values: list[float]
+) -> None:
+    value = instance.measure(row, len(rows) + 1)
+    rows.append(row)
+    values.append(value)
+    study.tell(instance.domain.point(row), value)
+
+
+def _of_release(
+    key: Key, rows: list[int], values: list[float], release: Path
+) -> dict[str, dict[str, Any]]:
+    """Return the checks of another release, told the same measurements in a process of its own."""
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join([str(release / "src"), str(root)])
+    answer = subprocess.run(
+        [sys.executable, "-m", "benchmarks.calibration.runs"],
+        input=json.dumps([key, rows, values]),
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def replay(key: Key, rows: list[int], values: list[float]) -> dict[str, dict[str, Any]]:
+    """Return the checks of the release that is imported, told these measurements."""
+    problem = PROBLEMS[key.problem]
+    instance = problem.instance(key.goal, key.start)
+    study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
+    checks = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for t, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
+            study.tell(instance.domain.point(row), value)
+            if t in CHECKPOINTS:
+                drawn = MODELS["release"](study, instance, rows[:t], values[:t])
+                checks[str(t)] = check(instance, drawn, rows[:t], values[:t])
+    return checks
+
+
+def read(path: Path | None) -> dict[Key, Run]:
+    """Return the runs that a file keeps, one per line."""
+    if path is None or not path.exists():
+        return {}
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    made = [Run(**each | {"key": Key(*each["key"])}) for each in runs]
+    return {each.key: each for each in made}
+
+
+def write(path: Path, made: Run) -> None:
+    """Append a run to a file."""
+    with path.open("a") as file:
+        file.write(json.dumps(asdict(made) | {"key": list(made.key)}) + "\n")
+
+
+if __name__ == "__main__":
+    told = json.loads(sys.stdin.read())
+    print(json.dumps(replay(Key(*told[0]), told[1], told[2])))

@@ -1,0 +1,180 @@
+"""The posterior averaged over all that is unknown of the model, which claims are made with.
+
+| unknown | prior | how the data decide |
+|---|---|---|
+| smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `LEARNING_RATE` |
+| length-scales, signal and noise variance | that of `hyperposterior` | their posterior, sampled |
+| scale of f | factor on the sd: Student-t, `freedom` degrees of freedom | tends to 1 with data |
+
+Choices are made with the most plausible smoothness alone. Claims need more: a family that is wrong
+is sure of its errors. All families see the same values, transformed in the same way and without
+the same outliers, so that their evidence can be compared. None of them is true, and measurements
+crowd where a policy looks, so that evidence counts only in part (Gruenwald and van Ommen 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import chdtri
+
+from truvar._numba.threads import blas_in_one_thread
+from truvar._typing import Array, Mask
+from truvar.models._learned import FitData, family_posterior
+from truvar.models.ensemble import CONSTANT, EnsembleModel
+from truvar.models.frozen import FrozenMember, FrozenPosterior
+from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
+
+FAMILIES = ("matern12", "matern32", "matern52", "rbf")
+N_MEMBERS = 32  # members of the average
+MIN_MEMBERS = 4  # members of it on large domains
+MAX_OPERATIONS = 4e10  # for predicting all points with all members, about
+LEARNING_RATE = 0.5  # power of the evidence
+MIN_FAMILY_WEIGHT = 0.01  # below which a family is left out
+FREEDOM = 5.0  # degrees of freedom of the scale without observations
+OBSERVATIONS_PER_FREEDOM = 15.0  # observations that add one
+GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
+TAIL = 0.01  # probability at either end of the scales that is not sampled
+MIN_NOISE_SHARE = 1e-8  # share of the signal variance: the smallest noise variance
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Observations as a posterior takes them, in the units of the transform.
+
+    Attributes:
+        points: Where they were made. (t, d)
+        z: Their values. (t,)
+        noise: Their noise variances, where these are not learned. (t,)
+        learned: Where they are. (t,)
+        mean: Known constant mean; None: unknown, with a wide prior around the transform's shift.
+        offset: The part of the prior mean that depends on the point; None: there is none.
+    """
+
+    points: Array
+    z: Array
+    noise: Array
+    learned: Mask
+    mean: float | None
+    offset: Callable[[Array], Array] | None
+
+
+def freedom(t: int) -> float:
+    """Return the degrees of freedom of the scale after so many observations."""
+    return FREEDOM + t / OBSERVATIONS_PER_FREEDOM
+
+
+def scale_factors(count: int, t: int) -> Array:
+    """Return evenly probable factors on the standard deviation of f, (count,), in an even order."""
+    nu = freedom(t)
+    probability = TAIL + (1.0 - 2.0 * TAIL) * ((0.5 + GOLDEN_RATIO * np.arange(count)) % 1.0)
+    return np.asarray(np.sqrt(nu / chdtri(nu, probability)))
+
+
+def affordable_members(n: int, t: int) -> int:
+    """Return how many members predict n points from t observations in a reasonable time."""
+    return int(np.clip(MAX_OPERATIONS / (n * max(t, 1) ** 2), MIN_MEMBERS, N_MEMBERS))
+
+
+@blas_in_one_thread()
+def average_over_families(
+    data: FitData, current: EnsembleModel, conditions: Conditions, n_members: int, seed: int
+) -> tuple[FrozenPosterior, float]:
+    """Return the posterior averaged over smoothness, hyperparameters and scale, and its evidence.
+
+    Args:
+        data: The observations that the families are fitted to.
+        current: The fit that gives transform, outliers and slopes of the noise.
+        conditions: The observations that the members are conditioned on.
+        n_members: Number of members, about.
+        seed: Seed of the sample.
+
+    Returns:
+        The posterior, and the logarithm of the probability density of the values, up to a constant.
+    """
+    found = [family_posterior(family, data, current, n_members, seed) for family in FAMILIES]
+    log_evidence = np.array([each.log_evidence for each in found])
+    weights = tempered(log_evidence)
+    weights[weights < MIN_FAMILY_WEIGHT] = 0.0
+    weights /= weights.sum()
+    counts = np.where(weights > 0, np.maximum(np.round(n_members * weights), 1), 0).astype(int)
+    factors = scale_factors(int(counts.sum()), len(conditions.z))
+    members: list[FrozenMember] = []
+    for each, count in zip(found, counts.tolist(), strict=True):
+        rows = 1 + (np.arange(count) * (len(each.model.signal) - 1)) // max(count, 1)
+        for row in rows:
+            scaled = _scaled(each.model, int(row), factors[len(members)])
+            members.append(freeze_member(scaled, conditions))
+    shares = np.repeat(weights / np.maximum(counts, 1), counts)
+    mean_evidence = float(np.logaddexp.reduce(log_evidence) - np.log(len(FAMILIES)))
+    return FrozenPosterior(tuple(members), tuple(shares.tolist())), mean_evidence
+
+
+def tempered(log_evidence: Array) -> Array:
+    """Return the weights of models given their log evidence, which add up to 1."""
+    weights = np.exp(LEARNING_RATE * (log_evidence - log_evidence.max()))
+    return np.asarray(weights / weights.sum())
+
+
+def with_uncertain_scale(posterior: FrozenPosterior) -> FrozenPosterior:
+    """Return a mixture whose members differ in the scale of f, where families are not averaged."""
+    members = posterior.members
+    copies = -(-N_MEMBERS // len(members))
+    repeated = [member for member in members for _ in range(copies)]
+    factors = scale_factors(len(repeated), len(members[0].points))
+    scaled = [
+        member.scale_sds(float(factor)) for member, factor in zip(repeated, factors, strict=True)
+    ]
+    weights = np.repeat(posterior.shares / copies, copies)
+    return FrozenPosterior(tuple(scaled), tuple(weights.tolist()))
+
+
+def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
+    """Return the posterior with the first hyperparameters of a model."""
+    signal = float(model.signal[0])
+    kernel = Stationary(
+        twice_nu(SMOOTHNESS[model.family]), signal, model.lengthscales[0], model.categorical
+    )
+    constant = 0.0 if conditions.mean is not None else CONSTANT * signal
+    shift = model.transform.shift if conditions.mean is None else conditions.mean
+    offset = conditions.offset
+
+    def covariance(points: Array, others: Array) -> Array:
+        return np.asarray(kernel(points, others) + constant)
+
+    def prior_mean(points: Array) -> Array:
+        return np.full(len(points), shift) if offset is None else shift + offset(points)
+
+    points = conditions.points
+    noise = conditions.noise
+    if model.noise is not None:
+        learned = float(model.noise[0]) * model.noise_factor(points)
+        noise = np.where(conditions.learned, learned, noise)
+    within = covariance(points, points)
+    within[np.diag_indices_from(within)] += np.maximum(noise, MIN_NOISE_SHARE * signal)
+    lower = np.asarray(np.linalg.cholesky(within), dtype=float)
+    residuals = conditions.z - prior_mean(points)
+    return FrozenMember(
+        covariance=covariance,
+        prior_variance=lambda points: np.full(len(points), signal + constant),
+        prior_mean=prior_mean,
+        points=points,
+        lower=lower,
+        whitened=solve_triangular(lower, residuals, lower=True, check_finite=False),
+        whitened_ones=None,
+        scales=np.full(points.shape[1], model.lengthscales[0]),
+    )
+
+
+def _scaled(model: EnsembleModel, row: int, factor: float) -> EnsembleModel:
+    """Return one row of a model with signal and learned noise larger by a factor on the sd."""
+    only = slice(row, row + 1)
+    return replace(
+        model,
+        lengthscales=model.lengthscales[only],
+        signal=factor**2 * model.signal[only],
+        noise=None if model.noise is None else factor**2 * model.noise[only],
+    )
