@@ -4,7 +4,7 @@
 |---|---|---|
 | theta_i | most probable hyperparameters without observation i (`Fit.theta`) | (k,) |
 | G_i | gain of the log posterior density of the model if i is left out (`Verdict.gain`) | |
-| D_i = z_i - mu_i | deviation from what the others predict with theta_i (`Verdict.deviation`) | |
+| D_i = z_i - mu_i | deviation from what the others predict with theta_i, in units of z | |
 | Z_i | D_i in predicted standard deviations (`Verdict.z_score`) | |
 | c_i | D_i in standard deviations of a function that may have a sharp peak at x_i (`Verdict.contradiction`) | |
 
@@ -119,7 +119,6 @@ class Verdict:
         position: Of the observation.
         fit: To the other observations.
         gain: G_i.
-        deviation: D_i, in units of z.
         z_score: Z_i.
         largest: Largest leave-one-out |z-score| of the others.
         predictable: Share of the variance of the others that they explain of each other.
@@ -132,7 +131,6 @@ class Verdict:
     position: int
     fit: Fit
     gain: float
-    deviation: float
     z_score: float
     largest: float
     predictable: float
@@ -339,7 +337,6 @@ def _judge(fits: Sequence[Fit], kept: Index, i: int, density: float) -> Verdict:
         position=i,
         fit=fit,
         gain=max(densities) - density,
-        deviation=deviation,
         z_score=deviation / float(np.sqrt(variances[i] + noise)),
         largest=float(np.max(np.abs(errors) / sds)),
         predictable=predictability(errors, z[without]),
