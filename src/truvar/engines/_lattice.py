@@ -258,8 +258,8 @@ class LatticeBounds:
         self._squared_kernel = Convolution(
             form(np.zeros((1, len(extended))), points).reshape(extended) ** 2
         )
-        # What stands for the targets: the nodes, then the targets with the highest weights, if
-        # these stand out.
+        # The nodes stand for the targets, then the targets with the highest weights, if these stand
+        # out.
         self._weights = np.zeros(0)
         self._heavy = np.zeros(0, np.intp)
         self._norm = 0.0

@@ -198,8 +198,9 @@ class GridProduct:
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
-        least = float((self._between**2).min())
-        convolution = Convolution(np.minimum(self._table**2, cap / least if least > 0 else inf))
+        smallest = float((self._between**2).min())
+        scaled_cap = cap / smallest if smallest > 0 else inf
+        convolution = Convolution(np.minimum(self._table**2, scaled_cap))
         value = convolution(weights.reshape(self._table.shape)).ravel()
         variance = float(self._table.flat[0])
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
@@ -466,14 +467,14 @@ def _pivoted_factor(
     return factor[: len(pivots)], pivots, rest
 
 
-def _independent(covariance: Array, most: int, least: float) -> Index:
-    """Return pivots of a small matrix, greedily while the remainder is at least `least`."""
+def _independent(covariance: Array, max_pivots: int, min_remainder: float) -> Index:
+    """Return pivots of a small matrix, greedily while the remainder is at least `min_remainder`."""
     rest = np.diag(covariance).copy()
-    rows = np.empty((most, len(covariance)))
+    rows = np.empty((max_pivots, len(covariance)))
     chosen: list[int] = []
-    while len(chosen) < most:
+    while len(chosen) < max_pivots:
         pivot = int(np.argmax(rest))
-        if chosen and rest[pivot] < least:
+        if chosen and rest[pivot] < min_remainder:
             break
         row = (covariance[pivot] - rows[: len(chosen), pivot] @ rows[: len(chosen)]) / sqrt(
             max(rest[pivot], 1e-300)

@@ -206,8 +206,8 @@ class Search:
 
     def _remaining(self) -> Index:
         """Return the candidates not scored in full whose bound reaches the best score."""
-        least = self.best * (1 - NEAR_TIE)
-        return np.flatnonzero((self.scores >= least) & (self.scores > 0) & (self.stage < SCORED))
+        limit = self.best * (1 - NEAR_TIE)
+        return np.flatnonzero((self.scores >= limit) & (self.scores > 0) & (self.stage < SCORED))
 
     def _tighten(self, remaining: Index) -> None:
         """Examine the leading candidates on more rows near them or, if that pays less, in full."""
@@ -250,11 +250,11 @@ class Search:
         count = self.near_counts[stage]
         # Per row of a cell.
         fetch_cost = CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
-        most = int(fetch_cost / self.row_cost) + 1
+        max_sites = int(fetch_cost / self.row_cost) + 1
         groups = []
         work = 0.0
         for members in np.split(these, np.flatnonzero(np.diff(cell_of[these % n])) + 1):
-            sites = members[_highest(self.scores[members], most)]
+            sites = members[_highest(self.scores[members], max_sites)]
             cost = count * (fetch_cost + len(sites) * self.row_cost)
             if cost <= MAX_EXAMINE_SHARE * len(self.rows) * len(sites) * self.row_cost:
                 groups.append(sites)
@@ -263,8 +263,7 @@ class Search:
                 sites = members
             self.stage[sites] = stage + 1
 
-        most = max(1, MAX_NEAR_ROWS // count)
-        for part in tiles(len(groups), most):
+        for part in tiles(len(groups), max(1, MAX_NEAR_ROWS // count)):
             self._bound_locally(neighbours, groups[part], count)
         self.engine.work += work
 

@@ -271,7 +271,7 @@ class ShardedFactor(Factor):
     def bound_gaps_of(
         self, neighbourhoods: Sequence[LocatedNeighbourhood], e: Array, w: Array, base: Array
     ) -> list[tuple[Array, Array]]:
-        """Compute the gaps (c, K) of a bound, and sums of squares (c,), on rows near some points."""
+        """Compute gaps (c, K) of a bound and sums of squares (c,) on rows near some points."""
         targets = self._store("excess", e), self._store("weight", w), self._store("base", base)
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
         jobs: list[Job] = []

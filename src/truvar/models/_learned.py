@@ -164,9 +164,7 @@ def fit_ensemble(
     mode = fit.theta
     likelihood = fit.likelihood
     prior = fit.prior
-    count, proposals, rounds = next(
-        effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
-    )
+    count, proposals, rounds = sample_size(len(kept))
     sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
     members = sample.thetas
     thresholds = reference if data.thresholds is None else data.thresholds[kept]
@@ -339,8 +337,8 @@ def _is_credible(
     is_wanted = direction * (values[list(separate)].mean() - np.median(values)) > 0
     if is_wanted and len(values) < MIN_OBSERVATIONS:
         return False  # so few values explain each other by chance
-    least = MIN_EXPLAINED_SHARE_AT_PEAK if is_wanted else MIN_EXPLAINED_SHARE
-    return predictability(errors, fit.likelihood.transformed(fit.theta)) > least
+    min_share = MIN_EXPLAINED_SHARE_AT_PEAK if is_wanted else MIN_EXPLAINED_SHARE
+    return predictability(errors, fit.likelihood.transformed(fit.theta)) > min_share
 
 
 def _contradicted(
@@ -513,6 +511,11 @@ def _robust_sd(values: Array) -> float:
     """Return the standard deviation of a normal distribution with the quartiles of the values."""
     lower, upper = np.quantile(values, [0.25, 0.75])
     return float(upper - lower) / 1.35
+
+
+def sample_size(n_observations: int) -> tuple[int, int, int]:
+    """Return the number of members, of proposals per round and of rounds."""
+    return next(size for limit, size in SAMPLE_SIZES.items() if n_observations <= limit)
 
 
 def is_one_sided(values: Array, thresholds: Array | float) -> bool:

@@ -43,12 +43,12 @@ from truvar.models._coregionalization import (
 from truvar.models._learned import (
     MAX_FLAT_RANGE,
     MAX_REFERENCE_DISTANCE,
-    SAMPLE_SIZES,
     WARM_START_OBSERVATIONS,
     is_one_sided,
     location_and_scale,
     nearest_reference,
     prior_members,
+    sample_size,
 )
 from truvar.models._noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models._outliers import find_outliers
@@ -401,9 +401,7 @@ def fit_tasks(
     learns_kernel = likelihood.layout.dimension > 0
     is_flat = learns_kernel and np.ptp(target) <= MAX_FLAT_RANGE * scales[0]
     if marginalise:
-        count, proposals, rounds = next(
-            effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
-        )
+        count, proposals, rounds = sample_size(len(kept))
         members = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed).thetas
     if is_flat:
         mode = prior.mean

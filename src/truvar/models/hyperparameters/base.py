@@ -203,7 +203,7 @@ class Fit:
         noise_of: Returns the fitted noise variance of a measurement that was told without one;
             None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
-        likelihood: How a value comes from the function: units, transform and least noise.
+        likelihood: The observation model: units, transform and smallest noise.
     """
 
     kernel: Kernel
