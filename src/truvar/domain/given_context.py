@@ -1,4 +1,4 @@
-"""Context: coordinates that are given when a measurement is chosen, such as the temperature of the day.
+"""Context: coordinates given when a measurement is chosen, such as the day's temperature.
 
 The model knows them as coordinates like all others. On a grid or table a choice is made among the
 points whose context is nearest to the given one; in a box, among all points that have exactly that
@@ -88,7 +88,7 @@ class ContextSlice:
 
 
 def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index | None:
-    """Return the rows of the domain whose context is nearest to the given one; None if the domain has no context.
+    """Return the rows whose context is nearest to the given one; None without a context.
 
     Args:
         domain: The domain.
@@ -139,7 +139,7 @@ def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Conte
 
 
 def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[int, float]:
-    """Return the coordinates of a context by position of their column; empty if the domain has no context."""
+    """Return the coordinates of a context by column position; empty without a context."""
     if not domain.context:
         if context is None:
             return {}

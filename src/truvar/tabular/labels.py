@@ -1,4 +1,4 @@
-"""Labels of the rows of a user's own table: the index of a DataFrame, or a column that names the rows.
+"""Labels of the rows of a user's table: the index of a DataFrame, or a column of names.
 
 | name | meaning |
 |---|---|
@@ -153,7 +153,7 @@ def label_text(label: Any) -> str:
 
 
 def label_to_json(label: Any) -> Any:
-    """Return a label as a JSON value: a list for several levels, text for what JSON has no type for."""
+    """Return a label as a JSON value: a list for several levels, text for other types."""
     if isinstance(label, tuple):
         return [_plain(part) for part in label]
     return _plain(label)
