@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_TRIED = 1 << 18  # points of a box that are looked at to find representers
 MAX_MIXTURES = 200_000  # points of a mixture, before its intervals are applied
-ROUNDING = 1e-9  # of a fraction
+FRACTION_TOLERANCE = 1e-9  # of a fraction
 
 
 def constrain(domain: Domain, constraints: Any) -> Domain:
@@ -260,7 +260,10 @@ def simplex_lattice(
     bars = np.array(list(combinations(range(parts + d - 1), d - 1)), dtype=int)
     edges = np.hstack([np.full((count, 1), -1), bars, np.full((count, 1), parts + d - 1)])
     points = (np.diff(edges, axis=1) - 1) / parts
-    inside = ((points >= bounds[:, 0] - ROUNDING) & (points <= bounds[:, 1] + ROUNDING)).all(axis=1)
+    inside = (
+        (points >= bounds[:, 0] - FRACTION_TOLERANCE)
+        & (points <= bounds[:, 1] + FRACTION_TOLERANCE)
+    ).all(axis=1)
     if not inside.any():
         raise InvalidDomainError(
             f"no mixture in steps of 1/{parts} satisfies the intervals; give more parts or wider "

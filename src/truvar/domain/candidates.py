@@ -40,7 +40,7 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_cost, check_nonnegative_array
 
-_ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
+_BUDGET_TOLERANCE = 1e-12  # relative: a budget that is exceeded by no more than this is kept
 
 
 @dataclass(frozen=True)
@@ -445,7 +445,7 @@ class ActionSpace:
                 Stops(points, index), Stops.at(departure.home), departure.speed
             )[:, 0]
         needed = costs + np.tile(home, len(costs) // len(points))[:, None]
-        return np.where(needed <= departure.left * (1 + _ROUNDING), costs, np.inf)
+        return np.where(needed <= departure.left * (1 + _BUDGET_TOLERANCE), costs, np.inf)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
         """Return the noise variances at points, shape (m, K)."""

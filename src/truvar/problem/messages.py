@@ -21,7 +21,7 @@ TABLE = "<table>"  # and this one: the value is a table of keys
 NUMBERS = "<numbers>"  # and this one: the value is a list of numbers
 VALUES = "<values>"  # and this one: the value is a list of texts
 
-# What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from
+# Requirements on values, and how to meet them, by pydantic's type of error; {...} is filled in from
 # the error's context.
 _EXPECTED: dict[str, tuple[str, str]] = {
     "bool_type": ("true or false", "write true or false"),

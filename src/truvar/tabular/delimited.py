@@ -29,7 +29,7 @@ _MIN_LINES = 2  # the header and a row
 _CHECKED_LINES = 20  # lines that must split alike
 # Characters between thousands that are never a decimal sign.
 _GROUPING = " '\u2019\u00a0\u2009\u202f"
-_MISSING = frozenset(
+_MISSING_TEXTS = frozenset(
     {"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"}
 )  # in lower case
 
@@ -250,7 +250,7 @@ def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tupl
 
 def is_missing(cell: str) -> bool:
     """Return whether a cell stands for a missing value."""
-    return cell.strip().lower() in _MISSING
+    return cell.strip().lower() in _MISSING_TEXTS
 
 
 # -- headers

@@ -24,7 +24,7 @@ from truvar._typing import Array
 from truvar.acquisition.truncation import excess
 from truvar.theory._setting import Conditioned, TheorySetting
 
-_ROUNDING = 1e-10  # of the prior variance: an excess below this is none
+_MIN_EXCESS = 1e-10  # of the prior variance: an excess below this is none
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def submodularity(
             excesses.append(_triple(setting, history, rng))
     ratio = min((_ratio(setting, tau, given, rng) for _ in range(sets)), default=inf)
     over = np.array(excesses)
-    violated = over[over > _ROUNDING]
+    violated = over[over > _MIN_EXCESS]
     return Submodularity(
         triples=triples,
         violations=len(violated),
