@@ -20,9 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-WITH_DEPENDENCIES = {
-    "narwhals"
-}  # libraries of extras that dependencies of the core bring: scikit-learn 1.9 needs it
+# Libraries of extras that dependencies of the core bring: scikit-learn 1.9 needs it.
+WITH_DEPENDENCIES = {"narwhals"}
 NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
 
 

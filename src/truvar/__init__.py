@@ -1,4 +1,6 @@
-"""Choose what to measure next to find a maximum or a level set: truncated variance reduction and its baselines.
+"""Choose what to measure next to find a maximum or a level set.
+
+Truncated variance reduction (TruVaR) and its baselines.
 
 A public name is imported from its module when it is first used, so that `import truvar` loads
 neither NumPy nor any other numerical library.
@@ -111,7 +113,10 @@ if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any na
 
 
 class _Package(ModuleType):
-    """Module type under which `truvar.backtest` stays the function when the subpackage of that name is imported."""
+    """Module type under which `truvar.backtest` stays the function.
+
+    Importing the subpackage of that name would otherwise replace it.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "backtest" and isinstance(value, ModuleType):

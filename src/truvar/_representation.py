@@ -24,7 +24,10 @@ def has_control_characters(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with its control characters written out, such as "\u202e"; line breaks and tabs stay."""
+    r"""Return a text with its control characters written out, such as "\u202e".
+
+    Line breaks and tabs stay.
+    """
 
     def written_out(match: re.Match[str]) -> str:
         found = match.group()

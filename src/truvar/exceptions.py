@@ -28,8 +28,8 @@
 | `ChangeCancelledError` | a change was cancelled before it was stored |
 | `MissingDependencyError` | an optional library is not installed |
 
-`OutlierWarning` is issued when a measured value may be a typing error, or is taken for a gross
-error.
+`OutlierWarning` is issued when a measured value may be a typing error, or is taken for an
+outlier.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ class StudyStartedError(TruvarError):
 
 
 class StudyBusyError(TruvarError):
-    """Another asyncio task has a transaction of the study open, and waiting for it would block the event loop."""
+    """Another asyncio task has a transaction of the study open.
+
+    Waiting for it would block the event loop.
+    """
 
 
 class SerializationError(TruvarError):
@@ -111,7 +114,7 @@ class StorageError(TruvarError):
 
 
 class UncertainChangeError(StorageError):
-    """The connection to a store was lost while a change was stored, so that it may have been stored.
+    """The connection to a store was lost during a change, which may have been stored.
 
     The same change can be made again: a value for the same suggestion, or with the same key, counts
     once.
@@ -139,7 +142,10 @@ class MeasurementFailedError(TruvarError):
 
 
 class ExecutorError(TruvarError):
-    """An executor or cluster broke, cannot be reached or takes no more work; a run with another one can continue."""
+    """An executor or cluster broke, cannot be reached or takes no more work.
+
+    A run with another one can continue.
+    """
 
 
 class OutputError(TruvarError):
@@ -200,7 +206,10 @@ class Finished(Exception):
 
 
 class BudgetSpent(Finished):
-    """Raised by `ask` when the budget allows no further measurement of a vehicle; the study itself may go on."""
+    """Raised by `ask` when a vehicle's budget allows no further measurement.
+
+    The study itself may go on.
+    """
 
 
 def import_optional(module: str, purpose: str, extra: str) -> Any:

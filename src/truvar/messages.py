@@ -1,4 +1,4 @@
-"""Parts of error messages that depend on the caller's interface (Python, the command line, HTTP), and points as text.
+"""Parts of error messages by the caller's interface (Python, CLI, HTTP); points as text.
 
 The same check can be reached from a Python program, from the command line, and over HTTP, where a
 web page shows the message. The message is written once. Those parts of it that the reader could

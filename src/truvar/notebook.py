@@ -1,4 +1,6 @@
-"""A live map of a study in a notebook, drawn by the JavaScript of the page (`pip install "truvar[notebook]"`).
+"""A live map of a study in a notebook, drawn by the JavaScript of the page.
+
+It needs `pip install "truvar[notebook]"`.
 
 The page's modules import each other by file, which a widget cannot: its code is one text. `_bundle`
 joins them, each in a function of its own, and replaces `api.js` by requests to Python.
@@ -162,7 +164,7 @@ def _code() -> str:
 
 @cache
 def _widget_class() -> Any:
-    """Return the class of the widget; it derives from one of a library that need not be installed."""
+    """Return the class of the widget, whose base is in an optional library."""
     base: Any = import_optional("anywidget", "a live map", "notebook").AnyWidget
     traitlets = import_optional("traitlets", "a live map", "notebook")
     from truvar.service import serializers

@@ -57,7 +57,7 @@ def overview(
     theme: Theme = "light",
     backend: str | None = None,
 ) -> Any:
-    """Draw the state of a study: the posterior over its domain, and what was measured against the cost.
+    """Draw the posterior over the domain, and the measured values against the cost.
 
     Args:
         study: The study, which is not changed.
@@ -136,7 +136,7 @@ def convergence(
     theme: Theme = "light",
     backend: str | None = None,
 ) -> Any:
-    """Draw the best value so far, and the expected F1 or regret with its interval, against cost and steps.
+    """Draw the best value so far, and expected F1 or regret, against cost and steps.
 
     The expected score of earlier moments is computed by a replay of the study, which takes a few
     seconds; a value that was corrected since counts as corrected. It is the curve of the page.
@@ -152,7 +152,7 @@ def convergence(
 
 
 def importance(study: BaseStudy, *, theme: Theme = "light", backend: str | None = None) -> Any:
-    """Draw how much of the variance of the posterior mean each parameter explains, with its length-scale.
+    """Draw each parameter's share of the posterior mean's variance, and its length-scale.
 
     Args:
         study: The study, which is not changed.
@@ -163,7 +163,7 @@ def importance(study: BaseStudy, *, theme: Theme = "light", backend: str | None 
 
 
 def model_check(study: BaseStudy, *, theme: Theme = "light", backend: str | None = None) -> Any:
-    """Draw every measured value against what the others predict, and the calibration of these predictions.
+    """Draw each measured value against its leave-one-out prediction, and the calibration.
 
     Args:
         study: The study, which is not changed.
@@ -195,7 +195,7 @@ def route(
 def comparison(
     backtest: Backtest, title: str = "", *, theme: Theme = "light", backend: str | None = None
 ) -> Any:
-    """Draw the mean score of each policy of a backtest against the cost spent, with its 95 % interval.
+    """Draw each policy's mean score with its 95 % interval against the cost spent.
 
     Args:
         backtest: The result of `tv.backtest`.

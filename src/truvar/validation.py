@@ -123,7 +123,9 @@ def check_integer(value: Any, name: str, minimum: int) -> int:
 
 
 def check_names(names: Iterable[Any], kind: str) -> None:
-    """Check that new names can be shown anywhere. Those of stored studies are not checked, but shown written out.
+    """Check that new names can be shown anywhere.
+
+    Those of stored studies are not checked, but shown written out.
 
     Args:
         names: The names.
@@ -260,7 +262,7 @@ def check_truth(truth: Any, count: int) -> Array:
 
 
 def check_callable(function: Any, name: str, *arguments: str) -> None:
-    """Check that a function can be called with these positional arguments; ignore what is not a function.
+    """Check that a function takes these positional arguments; ignore other objects.
 
     Raises:
         InvalidArgumentError: If the call would fail.

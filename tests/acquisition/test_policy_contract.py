@@ -15,7 +15,7 @@ from truvar.acquisition.confidence import Confidence
 from truvar.acquisition.utils import moments
 from truvar.exceptions import UnsupportedGoalError, UnsupportedNoiseLevelsError
 from truvar.testing import CHECKS, check_policy, supported_goals
-from truvar.testing import policies as contract
+from truvar.testing import _policies as contract
 
 POLICIES = policy_classes()
 VARIANTS = (

@@ -338,7 +338,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
             tv.Network([("a", "b", 1.0), ("c", "d", 1.0)], places="village"),
             {"x": 0.0, "y": 0.0},
         ),
-        "there is no way from 'a' to 'c'",
+        "there is no route from 'a' to 'c'",
     ),
     "matrix that is not square": (lambda: tv.TravelMatrix([[0.0, 1.0]]), "square matrix"),
     "matrix with a gap": (lambda: tv.TravelMatrix([[0.0, np.nan], [1.0, 0.0]]), "row 0, column 1"),

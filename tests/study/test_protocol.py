@@ -16,6 +16,7 @@ import pytest
 from tests.helpers.server import GRID
 
 import truvar as tv
+from truvar._deprecation import deprecated_attribute
 from truvar.exceptions import (
     ConflictingMeasurementError,
     InvalidArgumentError,
@@ -174,10 +175,13 @@ def test_a_script_gives_the_same_answers_with_a_study_here_and_on_a_server(
 
 
 def members() -> set[str]:
-    """Public members, but for those that a server refuses, and `execute`, which the methods
-    call."""
+    """Public members, but for deprecated ones, those that a server refuses, and `execute`, which
+    the methods call."""
     declared = {
-        name for cls in (CommandMethods, BaseStudy) for name in {**vars(cls), **cls.__annotations__}
+        name
+        for cls in (CommandMethods, BaseStudy)
+        for name, member in {**cls.__annotations__, **vars(cls)}.items()
+        if not isinstance(member, deprecated_attribute)
     }
     return {name for name in declared if not name.startswith("_")} - {
         "execute",

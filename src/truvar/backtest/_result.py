@@ -29,7 +29,8 @@ class Backtest:
 
     Example:
         ```python
-        result = tv.backtest("lake.toml", "chlorophyll", ["truvar", "gchk"], replicates=5, budget=2000)
+        policies = ["truvar", "gchk"]
+        result = tv.backtest("lake.toml", "chlorophyll", policies, replicates=5, budget=2000)
         print(result.summary)
         ```
     """
@@ -69,7 +70,7 @@ class Backtest:
         return pd.DataFrame(scores).rename_axis(index="replicate", columns="policy")
 
     def costs_to(self, target: float) -> pd.DataFrame:
-        """Return the cost at which every replicate (rows) and policy (columns) first reached a score.
+        """Return the cost at which each replicate (row) and policy (column) first reached a score.
 
         Args:
             target: A score: F1 must be at least this, regret at most.

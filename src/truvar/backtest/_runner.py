@@ -1,4 +1,4 @@
-"""All runs of a backtest: shared out over processes or a cluster, and kept on disk once they are finished.
+"""Run all parts of a backtest in processes or on a cluster, and keep finished runs on disk.
 
 Every replicate starts at a random point of its own, the same for all policies, and has its own
 noise. A run depends only on the problem, the truth, the policy, the seed and the replicate, so the
@@ -83,7 +83,8 @@ def backtest(
 
     Example:
         ```python
-        result = tv.backtest("lake.toml", "chlorophyll", ["truvar", "gchk"], replicates=5, budget=2000, jobs=2)
+        policies = ["truvar", "gchk"]
+        result = tv.backtest("lake.toml", "chlorophyll", policies, replicates=5, budget=2000)
         print(result.summary)
         ```
     """
@@ -226,7 +227,7 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
     with context as open_executor:
         pool = WorkerPool(
             open_executor, workers=1
-        )  # the number of workers is not used: all runs are submitted at once
+        )  # the number of workers is not used: all runs are submitted immediately
         futures = {pool.submit(run): run for run in runs}
         try:
             while futures:

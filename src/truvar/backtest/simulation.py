@@ -171,7 +171,7 @@ def simulate_run(
 
 
 def true_values(domain: Domain, truth: str | Array) -> Array:
-    """Return the true values on the domain, given as an array or as the name of a column of its table."""
+    """Return the true values on the domain, from an array or the name of a column."""
     return (
         truth_column(domain, truth) if isinstance(truth, str) else check_truth(truth, len(domain))
     )
@@ -204,6 +204,9 @@ def truth_column(domain: Domain, column: str) -> Array:
 
 
 def is_noisy(problem: Problem) -> bool:
-    """Return whether a simulation adds noise: if the problem states the noise, and does not learn it from the table."""
+    """Return whether a simulation adds noise.
+
+    It does if the problem states the noise and does not learn it from the table.
+    """
     spec = problem.to_dict()
     return "noise" in spec and not spec.get("model", {}).get("learn_noise")

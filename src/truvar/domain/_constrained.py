@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_TRIED = 1 << 18  # points of a box that are looked at to find representers
 MAX_MIXTURES = 200_000  # points of a mixture, before its intervals are applied
-ROUNDING = 1e-9  # of a fraction
+FRACTION_TOLERANCE = 1e-9  # of a fraction
 
 
 def constrain(domain: Domain, constraints: Any) -> Domain:
@@ -48,9 +48,8 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
     """
     kept: list[Constraint] = []
     mask = np.ones(len(domain), bool)
-    everywhere = (
-        True  # whether the constraints say something about points that are not of the domain
-    )
+    # Whether the constraints say something about points that are not of the domain.
+    everywhere = True
     for given in as_list(constraints):
         rows = _given_rows(domain, given)
         if rows is None:
@@ -88,7 +87,10 @@ def constrain(domain: Domain, constraints: Any) -> Domain:
 
 
 def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, points: Array) -> Mask:
-    """Return which points (q, d) satisfy a comparison of a column with values of its own; `text` holds it."""
+    """Return which points (q, d) satisfy a comparison of a column with its values.
+
+    `text` holds the comparison.
+    """
     name = comparison.column
     if name not in domain.columns:
         raise InvalidDomainError(
@@ -108,7 +110,7 @@ def satisfies_values(domain: Domain, comparison: ValueComparison, text: str, poi
 
 
 def masks_of_rows(constraints: Any, rows: Index, n_given: int) -> list[Any]:
-    """Return constraints of a table some of whose rows were left out, with masks over the rows that are kept.
+    """Return constraints of a table after rows were left out, with masks over those kept.
 
     Args:
         constraints: Constraints as a user gives them.
@@ -145,7 +147,7 @@ def _is_mask(given: Any) -> bool:
 
 
 def _given_rows(domain: Domain, given: Any) -> Mask | None:
-    """Return the rows that a mask or a column of truth values selects; None for another constraint."""
+    """Return the rows that a mask or a column of Booleans selects; None for another constraint."""
     if isinstance(given, str) and domain.frame is not None and given in domain.frame.columns:
         values = np.asarray(domain.frame[given])
         if not is_truth(values):
@@ -224,7 +226,7 @@ def constrain_box(make: Callable[[int], Domain], representers: int, constraints:
 def simplex_lattice(
     names: tuple[str, ...], bounds: Array, parts: int
 ) -> tuple[Array, LinearConstraint]:
-    """Return all mixtures of some components in steps of 1/parts, and the equation that they satisfy.
+    """Return all mixtures of components in steps of 1/parts, and the equation they satisfy.
 
     Args:
         names: Names of the components.
@@ -258,7 +260,10 @@ def simplex_lattice(
     bars = np.array(list(combinations(range(parts + d - 1), d - 1)), dtype=int)
     edges = np.hstack([np.full((count, 1), -1), bars, np.full((count, 1), parts + d - 1)])
     points = (np.diff(edges, axis=1) - 1) / parts
-    inside = ((points >= bounds[:, 0] - ROUNDING) & (points <= bounds[:, 1] + ROUNDING)).all(axis=1)
+    inside = (
+        (points >= bounds[:, 0] - FRACTION_TOLERANCE)
+        & (points <= bounds[:, 1] + FRACTION_TOLERANCE)
+    ).all(axis=1)
     if not inside.any():
         raise InvalidDomainError(
             f"no mixture in steps of 1/{parts} satisfies the intervals; give more parts or wider "

@@ -16,7 +16,7 @@ from truvar.messages import format_point, unknown_name
 
 
 class Encoding:
-    """Named columns whose types encode the user's values as coordinates; `Domain` adds points to them.
+    """Named columns whose types encode the user's values as coordinates.
 
     Attributes:
         columns: Names of the columns.
@@ -46,13 +46,13 @@ class Encoding:
         )
 
     def snap(self, points: Array) -> Array:
-        """Return the nearest points (q, d) of a box: inside its bounds, and with values that its parameters have."""
+        """Return the nearest points (q, d) inside a box, with values that its parameters have."""
         return np.column_stack(
             [parameter.snap(points[:, k]) for k, parameter in enumerate(self.parameters)]
         )
 
     def values(self, points: Array) -> Any:
-        """Return points (q, d) as the user's values: floats, or objects if some of them are text or dates."""
+        """Return points (q, d) as the user's values: floats, or objects with text or dates."""
         decoded = [
             parameter.decode_column(points[:, k]) for k, parameter in enumerate(self.parameters)
         ]
@@ -61,7 +61,7 @@ class Encoding:
         return np.column_stack([np.asarray(column, dtype=object) for column in decoded])
 
     def numbers(self, points: Array) -> Array:
-        """Return points (q, d) as the user's numbers, with coordinates in place of text and dates."""
+        """Return points (q, d) as the user's numbers, and coordinates for text and dates."""
         numbers = np.array(points, dtype=float)
         for k, parameter in enumerate(self.parameters):
             if parameter.numeric:

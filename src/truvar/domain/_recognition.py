@@ -1,4 +1,4 @@
-"""Types of the columns that users give without naming a type: by the values of a list, or of a column of a table."""
+"""Recognition of the types of columns that users give without naming a type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLASHED_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
 
 
 def box_parameter(name: str, given: Any) -> Parameter | None:
-    """Return the parameter that a side of a box describes; None for an interval (low, high), which the box checks."""
+    """Return the parameter that a side of a box describes; None for an interval (low, high)."""
     if isinstance(given, Parameter):
         return given
     if isinstance(given, (list, tuple)):
@@ -34,7 +34,7 @@ def box_parameter(name: str, given: Any) -> Parameter | None:
 
 
 def grid_parameter(name: str, given: Any) -> Parameter | None:
-    """Return the parameter that an axis of a grid describes; None for a list of numbers, which the grid checks."""
+    """Return the parameter that an axis of a grid describes; None for a list of numbers."""
     if isinstance(given, Parameter):
         return given
     return box_parameter(

@@ -21,7 +21,7 @@ _MAX_GRID_DIMENSIONS = 2  # of a box whose representers are a grid
 
 
 def check_box(intervals: Mapping[str, Any], representers: int) -> int:
-    """Check the names of the sides of a box and the number of its representers, and return the latter."""
+    """Check the names of a box's sides, and return its checked number of representers."""
     if not intervals:
         example = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
         raise InvalidDomainError(
@@ -72,7 +72,10 @@ def box_fields(
 def _mixed_representers(
     parameters: tuple[Parameter, ...], representers: int, seed: int
 ) -> dict[str, Any]:
-    """Return the representers of a box some of whose sides have finitely many values; all points if these are few."""
+    """Return the representers of a box with sides of finitely many values.
+
+    They are all points if these are few.
+    """
     counts = [parameter.n_levels for parameter in parameters]
     if None not in counts and np.prod(np.array(counts, dtype=float)) <= representers:
         axes = tuple(parameter.levels for parameter in parameters)

@@ -1,4 +1,4 @@
-"""The table of candidates: cost, noise, noise levels, travel and tasks are all lowered to `Candidates`.
+"""The table of candidates, to which cost, noise, noise levels, travel and tasks are reduced.
 
 | paper | here | shape |
 |---|---|---|
@@ -40,7 +40,7 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_point, unknown_name
 from truvar.validation import check_array, check_callable, check_cost, check_nonnegative_array
 
-_ROUNDING = 1e-12  # relative: a budget that is exceeded by no more than this is kept
+_BUDGET_TOLERANCE = 1e-12  # relative: a budget that is exceeded by no more than this is kept
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Candidates:
 
     @property
     def effective_cost(self) -> Array:
-        """Expected cost of a success, cost / P(success), shape (c, K); infinite where no measurement is allowed.
+        """Expected cost of a success, cost / P(success), shape (c, K); infinite if not allowed.
 
         A failed attempt costs as much as a successful one, so that gain / effective cost is the
         expected gain per cost.
@@ -91,12 +91,12 @@ class Candidates:
 
     @property
     def max_feasibility(self) -> float:
-        """Probability of a success where it is most probable, among the rows that the budget allows."""
+        """Highest probability of a success among the rows that the budget allows."""
         feasibility = np.ones(len(self.points)) if self.feasibility is None else self.feasibility
         return float(feasibility[self.affordable].max(initial=0.0))
 
     def likely(self, min_feasibility: float) -> Candidates:
-        """Return the table with measurements allowed only where a success is at least as probable as that."""
+        """Return the table without measurements whose success is less probable than this."""
         if self.feasibility is None:
             return self
         feasibility = np.where(self.feasibility >= min_feasibility, self.feasibility, 0.0)
@@ -111,7 +111,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CoordinateFunction:
-    """A function of the model's coordinates; functions that users give take their own values instead.
+    """A function of the model's coordinates, made from a function of the user's values.
 
     Attributes:
         function: Takes coordinates (q, d) and returns (q,).
@@ -209,7 +209,7 @@ class ActionSpace:
 
     @property
     def travels(self) -> bool:
-        """Whether the cost depends on the last position, which the theorem of the paper does not cover."""
+        """Whether the cost depends on the last position, which the paper's theorem excludes."""
         return callable(self._cost) or (
             isinstance(self._cost, Cost) and self._cost.depends_on_position
         )
@@ -243,7 +243,7 @@ class ActionSpace:
         return location
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
-        """Return the cost of travel from each origin to each destination, without set-up: (a, b)."""
+        """Return the travel cost from each origin to each destination: (a, b), without set-up."""
         count = 1 if origins.points is None else len(origins.points)
         total = np.zeros((count, 1 if destinations.points is None else len(destinations.points)))
         for part in self._travel:
@@ -302,7 +302,7 @@ class ActionSpace:
         )
 
     def _feasibility_at(self, points: Array) -> Array | None:
-        """Return the probability of a success at points (m, d) that need not be the domain's; None: 1 everywhere."""
+        """Return P(success) at points (m, d) of the domain or others; None: 1 everywhere."""
         if self.availability is None and not self.domain.constraints:
             return None
         probability = (
@@ -313,7 +313,7 @@ class ActionSpace:
         return self._for_all_tasks(np.where(self.domain.allows(points), probability, 0.0))
 
     def allows(self, points: Array) -> Mask:
-        """Return which points (q, d) satisfy the constraints of the domain and are not excluded: (q,)."""
+        """Return which points (q, d) satisfy the domain's constraints and are not excluded."""
         allowed = self.domain.allows(points)
         if self.availability is None:
             return allowed
@@ -353,7 +353,7 @@ class ActionSpace:
         return costs
 
     def _legs(self, origins: Stops, destinations: Stops, speed: float) -> Iterator[Array]:
-        """Yield costs of shape (a, b) that depend on the position before: the way, then set-up."""
+        """Yield costs of shape (a, b) that depend on the position before: travel, then set-up."""
         for part in self._travel:
             for leg in part.legs(origins, destinations):
                 yield leg / speed
@@ -435,7 +435,7 @@ class ActionSpace:
     def _within_budget(
         self, points: Array, index: Index | None, last: Origin, costs: Array
     ) -> Array:
-        """Return the costs, infinite where the budget that is left does not pay for it and the way home."""
+        """Return the costs, infinite where the budget does not cover them and the return leg."""
         departure = as_departure(last)
         if np.isinf(departure.left):
             return costs
@@ -445,7 +445,7 @@ class ActionSpace:
                 Stops(points, index), Stops.at(departure.home), departure.speed
             )[:, 0]
         needed = costs + np.tile(home, len(costs) // len(points))[:, None]
-        return np.where(needed <= departure.left * (1 + _ROUNDING), costs, np.inf)
+        return np.where(needed <= departure.left * (1 + _BUDGET_TOLERANCE), costs, np.inf)
 
     def _noise_at(self, points: Array, index: Index | None) -> Array:
         """Return the noise variances at points, shape (m, K)."""
@@ -501,9 +501,8 @@ class ActionSpace:
             costs = costs + np.asarray(self.noise_levels.cost, dtype=float)
         priced = costs[np.isfinite(costs)]  # what cannot be reached costs infinitely much
         check_cost(priced.max(initial=0.0), "the cost of a measurement")
-        replaced = (
-            self.tasks is not None and self.tasks.cost is not None
-        )  # then `_table` checks the sums
+        # Then `_table` checks the sums.
+        replaced = self.tasks is not None and self.tasks.cost is not None
         if (
             not replaced and (costs <= 0).any()
         ):  # a second measurement at the last position must cost something, too

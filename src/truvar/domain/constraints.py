@@ -28,17 +28,15 @@ from truvar.exceptions import InvalidDomainError
 from truvar.messages import unknown_name
 from truvar.validation import check_finite
 
-TOLERANCE = (
-    1e-9  # share of the terms of an inequality by which a point may miss it: grids are rounded
-)
+# Share of the terms of an inequality by which a point may miss it: grids are rounded.
+TOLERANCE = 1e-9
 # the same, by which a point chosen in a box must satisfy it, so that rounding cannot break it
 MARGIN = 1e-12
 _QUOTED = re.compile(r"`([^`]+)`")
 _PLACEHOLDER = "quoted_column_{}_"
 _MAX_NESTING = 100  # signs and brackets within each other in a condition
-_MAX_TERMS = (
-    1000  # of a condition; Python's parser reads a sum with this many however deep its caller is
-)
+# Terms of a condition; Python's parser reads a sum with this many however deep its caller is.
+_MAX_TERMS = 1000
 _MAX_VERTICES = 20_000  # of a polygon
 
 
@@ -98,7 +96,7 @@ class ValueComparison:
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """Linear inequalities between columns, such as "x + 2 y <= 1" written `x + 2 * y <= 1`, and values of a column.
+    """Linear inequalities between columns, such as `x + 2 * y <= 1`, and values of a column.
 
     A name that is not a word of letters, digits and underscores is put between backticks: `` `depth
     m` < 3 ``.
@@ -131,7 +129,7 @@ class LinearConstraint:
 
     @property
     def value_comparisons(self) -> tuple[ValueComparison, ...]:
-        """The comparisons of a column with its values, which `Domain.satisfies` adds, as it knows the values."""
+        """Comparisons of a column with its values, which `Domain.satisfies` evaluates."""
         return tuple(part for part in self._parts if isinstance(part, ValueComparison))
 
     @property
@@ -187,7 +185,7 @@ def _parse(text: Any) -> tuple[Comparison | ValueComparison, ...]:
 
 
 def _syntax_tree(text: Any) -> tuple[ast.expr, dict[str, str]]:
-    """Return the syntax tree of a condition, and the names of columns that it has placeholders for."""
+    """Return the syntax tree of a condition, and column names by placeholder."""
     if not isinstance(text, str):
         raise InvalidDomainError(
             f"a constraint must be a text such as 'x + y <= 1', got {text!r}; give one"
@@ -238,7 +236,10 @@ def check_size(constraint: Constraint) -> None:
 
 
 def _size(tree: ast.expr) -> tuple[int, int]:
-    """Return how deeply operations are nested, where a sum is one level, and how many names and constants there are."""
+    """Return the depth of nested operations, and the number of names and constants.
+
+    A sum is one level.
+    """
     depth = 0
     terms = 0
     pending: list[tuple[ast.AST, int]] = [(tree, 0)]
@@ -495,7 +496,7 @@ class PolygonConstraint:
     def satisfied(
         self, points: Array, columns: Sequence[str], tolerance: float = TOLERANCE
     ) -> Mask:
-        """Return which points lie inside (see `Constraint.satisfied`): an odd number of edges is to their right."""
+        """Return which points lie inside: those with an odd number of edges to their right."""
         own = tuple(columns[:2]) if self.columns is None else self.columns
         for name in own:
             if name not in columns:

@@ -25,9 +25,8 @@ from truvar.validation import (
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
 CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
 
-_NEGATIVE_EIGENVALUE = (
-    -1e-10
-)  # times the trace: smallest eigenvalue of a covariance that counts as rounding error
+# Times the trace: smallest eigenvalue of a covariance that counts as rounding error.
+_NEGATIVE_EIGENVALUE = -1e-10
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Cost:
 
     Attributes:
         base: A number, or the name of a column of the domain.
-        travel: Cost of the route from the last position: rates per unit of distance by column, which
+        travel: Cost of the leg from the last position: rates per unit of distance by column, which
             are added up; `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such
             parts, whose costs are added. A rate may differ by direction: `{"depth_m":
             {"increasing": 0.5, "decreasing": 0.1}}`. Without `start`, the first measurement pays no
@@ -221,7 +220,7 @@ class Tasks:
         return self.covariance is None
 
     def noise_of(self, task: int, n_levels: int) -> Array | None:
-        """Return the noise variances (K,) that a task has at each of K noise levels; None: those of the study.
+        """Return a task's noise variances (K,) by noise level; None: those of the study.
 
         Raises:
             InvalidModelError: If there is not one variance per level.
@@ -246,7 +245,7 @@ class Tasks:
         )
 
     def _is_by_level(self, values: Any) -> bool:
-        """Return whether the noise is given as one list per task, whose numbers are checked here."""
+        """Return whether the noise is given as one list per task, and check its numbers."""
         if (
             isinstance(values, str)
             or len(values) != len(self.names)

@@ -1,4 +1,4 @@
-"""Dates and times as a type of parameter: text such as "2026-05-01" for users, days since 1970-01-01 for the model.
+"""Dates and times as parameters: text such as "2026-05-01", days since 1970 in the model.
 
 Days have a resolution of a microsecond from 1790 to 2149, and of a millisecond before and after.
 """
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400
 _MICROSECONDS_PER_DAY = 86_400_000_000
-_MAX_MICROSECOND_DAY = (
-    2**16
-)  # days from 1970 (1790 to 2149) within which a float resolves microseconds
+# Days from 1970 (1790 to 2149) within which a float resolves microseconds.
+_MAX_MICROSECOND_DAY = 2**16
 _MILLISECOND = 1000  # in microseconds: the resolution of dates outside that range
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)")
 _FINER_DIGITS = re.compile(r"([.,]\d{6})(\d+)")
@@ -60,7 +59,8 @@ class Date(Parameter):
 
     Example:
         >>> Domain.box(day=Date("2026-05-01", "2026-09-30"))
-        >>> Domain.box(time=Date("2026-05-01T06:00+02:00", "2026-05-02T18:30+02:00", timezone="Europe/Berlin"))
+        >>> first, last = "2026-05-01T06:00+02:00", "2026-05-02T18:30+02:00"
+        >>> Domain.box(time=Date(first, last, timezone="Europe/Berlin"))
     """
 
     low: Any
@@ -140,7 +140,7 @@ class Date(Parameter):
         return self._text(moment if self._zone is None else moment.replace(tzinfo=UTC))
 
     def grid_levels(self, name: str) -> Array:
-        """Return the coordinates of an axis of a grid: whole seconds, unless they lie closer together."""
+        """Return the coordinates of a grid's axis: whole seconds, unless they are closer."""
         levels = super().grid_levels(name)
         if self.n_levels is not None or len(levels) < 2:
             return levels
@@ -210,7 +210,7 @@ def is_date(text: str) -> bool:
 
 
 def _iso(text: str) -> str:
-    """Return a date with dots, such as 1.5.2026, whose day comes first everywhere, in the form 2026-05-01."""
+    """Return a date with dots, such as 1.5.2026 (day first), in the form 2026-05-01."""
     found = _DOTTED_DATE.fullmatch(text.strip())
     if found is None:
         return text

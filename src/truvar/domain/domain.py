@@ -48,7 +48,9 @@ _CATEGORY_SPACING = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Domain(Encoding):
-    """A finite set of candidate points, or a box with representer points. Create it with `grid`, `table` or `box`.
+    """A finite set of candidate points, or a box with representer points.
+
+    Create it with `grid`, `table` or `box`.
 
     Attributes:
         columns: Names of the coordinates.
@@ -123,7 +125,8 @@ class Domain(Encoding):
 
         Example:
             >>> Domain.grid(x=np.linspace(0, 1, 50), y=[1, 2, 3], solver=["lbfgs", "saga"])
-            >>> Domain.grid(x=np.linspace(0, 1, 50), y=np.linspace(0, 1, 50), constraints="x + y <= 1")
+            >>> axis = np.linspace(0, 1, 50)
+            >>> Domain.grid(x=axis, y=axis, constraints="x + y <= 1")
         """
         return constrain(cls(**grid_fields(axes)), constraints)
 
@@ -300,7 +303,7 @@ class Domain(Encoding):
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:
-        """Table with a row per point, including columns that are not coordinates; None if there is none."""
+        """Table with a row per point, other columns included; None if there is none."""
         return self.source() if callable(self.source) else self.source
 
     @property
@@ -319,7 +322,7 @@ class Domain(Encoding):
 
     @cached_property
     def extent(self) -> Array:
-        """Width of the domain along each column, shape (d,); 1 where all points have the same coordinate."""
+        """Width of the domain along each column, shape (d,); 1 if all points are equal there."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
         extent = np.where(width > 0, width, 1.0)
         extent[list(self.categorical)] = 1.0  # two categories are equal or different
@@ -327,7 +330,10 @@ class Domain(Encoding):
 
     @cached_property
     def slack(self) -> Array:
-        """Largest difference between equal coordinates of each column, shape (d,); distinct points differ by more."""
+        """Largest difference between equal coordinates of each column, shape (d,).
+
+        Distinct points differ by more.
+        """
         slack = SAME_POINT * self.extent
         if not self.continuous:
             for k, column in enumerate(self.points.T):
@@ -337,7 +343,7 @@ class Domain(Encoding):
 
     @cached_property
     def spacing(self) -> Array:
-        """Mean distance of neighbouring coordinates along each column, as a share of its extent, shape (d,)."""
+        """Mean distance of neighbours along each column as a share of its extent, shape (d,)."""
         if self.continuous:
             spacing = np.zeros(len(self.columns))
             for k, parameter in enumerate(self.parameters):
@@ -350,7 +356,7 @@ class Domain(Encoding):
         return spacing
 
     def label(self, index: int | None) -> Any:
-        """Return the label of the row with that index in the user's own table; None if there is none."""
+        """Return the label of a row in the user's own table; None if there is none."""
         return None if index is None or self.labels is None else self.labels[index]
 
     @property
@@ -363,11 +369,11 @@ class Domain(Encoding):
 
     @cached_property
     def decimals(self) -> tuple[int | None, ...]:
-        """Digits behind the decimal point with which each column is shown; None: those that its values have."""
+        """Decimal places with which each column is shown; None: those of its values."""
         return shown_decimals(self)
 
     def shown(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a point rounded for display, with enough digits to distinguish it from its neighbours."""
+        """Return a point rounded for display, still distinct from its neighbours."""
         return shown_point(self, point)
 
     def canonical(self, points: Array) -> Array:
@@ -466,7 +472,7 @@ class Domain(Encoding):
         return number_column(self.frame, name)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the coordinates as a DataFrame, with the index of the user's own table if there is one."""
+        """Return the coordinates as a DataFrame, with the index of the user's table if any."""
         import pandas as pd
 
         index = None if self.labels is None else self.labels.index

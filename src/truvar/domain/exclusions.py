@@ -17,9 +17,9 @@ from truvar.domain.constraints import Constraint, describe_constraint
 from truvar.domain.domain import Domain
 from truvar.messages import format_coordinates
 
-# of an excluded point of a box, in extents: a point itself is nothing there, as its neighbour is as
-# good
-_REACH = 0.01
+# Half-width of what is excluded around a point of a box, in extents: the point alone would exclude
+# nothing, as its neighbour is as good.
+_NEIGHBOURHOOD_EXTENTS = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Place:
     def contains(self, domain: Domain, points: Array) -> Mask:
         """Return which points (q, d) belong to the place."""
         if self.point is not None:
-            reach = _REACH * domain.extent if domain.continuous else domain.slack
+            reach = _NEIGHBOURHOOD_EXTENTS * domain.extent if domain.continuous else domain.slack
             return np.asarray((np.abs(points - domain.array(self.point)) <= reach).all(axis=1))
         if self.region is not None:
             return domain.satisfies([self.region], points)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 # key in `attrs` of a table that was a GeoDataFrame: its coordinate reference system, as WKT
 _CRS = "truvar_crs"
-_GEOMETRY = (
-    "truvar_geometry"  # key in `attrs` of such a table: name of the geometry and its columns
-)
+# Key in `attrs` of such a table: name of the geometry and its columns.
+_GEOMETRY = "truvar_geometry"
 # key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
 _GRID = "truvar_grid"
 ORIGINS = (_CRS, _GEOMETRY, _GRID)
@@ -235,7 +234,7 @@ def _axes_frame(axes: Mapping[str, Array]) -> pd.DataFrame:
 def _dataset_on_grid(
     xarray: Any, frame: pd.DataFrame, origin: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> Any:
-    """Return a table as a Dataset on the grid that it was made from; points that the table lacks are missing values."""
+    """Return a table as a Dataset on its original grid; points it lacks are missing values."""
     columns = list(origin["axes"])
     index = {name: np.asarray(values, dtype=float) for name, values in origin["axes"].items()}
     shape = tuple(len(axis) for axis in index.values())
@@ -270,7 +269,7 @@ def _dataset_on_grid(
 
 
 def _json_value(value: Any) -> Any:
-    """Return an attribute as JSON values: arrays become lists, and what JSON has no type for its text."""
+    """Return an attribute as JSON values: arrays as lists, types unknown to JSON as text."""
     if isinstance(value, Mapping):
         return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

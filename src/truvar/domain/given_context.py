@@ -1,4 +1,4 @@
-"""Context: coordinates that are given when a measurement is chosen, such as the temperature of the day.
+"""Context: coordinates given when a measurement is chosen, such as the day's temperature.
 
 The model knows them as coordinates like all others. On a grid or table a choice is made among the
 points whose context is nearest to the given one; in a box, among all points that have exactly that
@@ -22,9 +22,11 @@ from truvar.validation import check_finite
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
-_SIMILAR = 0.1  # share of the representers of a box that count as having a similar context
-_LEAST_SIMILAR = 64  # the same, at least
-_INSIDE = 1e-9  # extents by which a context may lie outside a box: rounding
+_SIMILAR_CONTEXT_SHARE = (
+    0.1  # share of the representers of a box that count as having a similar context
+)
+_MIN_SIMILAR_REPRESENTERS = 64  # least number of representers with a similar context
+_MAX_OUTSIDE_EXTENTS = 1e-9  # extents by which a context may lie outside a box: rounding
 
 
 def check_context_columns(columns: Iterable[str], coordinates: tuple[str, ...]) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ class ContextSlice:
 
 
 def rows_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Index | None:
-    """Return the rows of the domain whose context is nearest to the given one; None if the domain has no context.
+    """Return the rows whose context is nearest to the given one; None without a context.
 
     Args:
         domain: The domain.
@@ -124,7 +126,7 @@ def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Conte
         return ContextSlice(np.flatnonzero(distance <= reach), None, reach, given, domain)
     for k, x in given.items():
         low, high = domain.bounds[k]
-        slack = _INSIDE * float(domain.extent[k])
+        slack = _MAX_OUTSIDE_EXTENTS * float(domain.extent[k])
         if not low - slack <= x <= high + slack:
             name = domain.columns[k]
             ends = [domain.named(end)[name] for end in domain.bounds.T]
@@ -133,13 +135,15 @@ def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Conte
                 f"{(context or {})[name]!r}; give a "
                 "box that holds it"
             )
-    count = min(len(distance), max(_LEAST_SIMILAR, int(_SIMILAR * len(distance))))
+    count = min(
+        len(distance), max(_MIN_SIMILAR_REPRESENTERS, int(_SIMILAR_CONTEXT_SHARE * len(distance)))
+    )
     reach = float(np.partition(distance, count - 1)[count - 1])
     return ContextSlice(np.flatnonzero(distance <= reach), given, reach, given, domain)
 
 
 def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[int, float]:
-    """Return the coordinates of a context by position of their column; empty if the domain has no context."""
+    """Return the coordinates of a context by column position; empty without a context."""
     if not domain.context:
         if context is None:
             return {}

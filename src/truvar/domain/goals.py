@@ -288,7 +288,7 @@ class LevelSet:
         return for_interface(f"LevelSet({name}={share:g})", problem=words)
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
-        """Return the smallest and the largest value that h can have; both are h for an explicit threshold.
+        """Return the smallest and largest value that h can have; equal if it is explicit.
 
         For a fraction of the maximum they are h_pes and h_opt of Gotovos et al. (2013), the
         fraction of the largest lower and of the largest upper bound. For a multiple of the minimum
@@ -404,7 +404,7 @@ class Bands:
         return (f"below {texts[0]}", *middle, f"above {texts[-1]}")
 
     def band_of(self, values: Array) -> Index:
-        """Return the index of the band of each value, 0 for the lowest; a value on a threshold is above it."""
+        """Return each value's band, 0 for the lowest; a value on a threshold is above it."""
         return np.searchsorted(np.array(self.thresholds), values, side="right")
 
     def is_above(self, bands: Index) -> Mask:
@@ -431,7 +431,7 @@ class Bands:
         return regions.potential
 
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
-        """Return twice the largest possible distance of f to the nearest threshold at an undecided point."""
+        """Return twice the largest distance of f to the nearest threshold at undecided points."""
         largest = 0.0
         levels = np.array(self.thresholds)
         for low, high in zip(lower[regions.potential], upper[regions.potential], strict=True):

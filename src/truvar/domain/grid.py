@@ -14,9 +14,8 @@ from truvar.exceptions import InvalidDomainError
 from truvar.messages import for_interface
 from truvar.validation import check_names
 
-SAME_POINT = (
-    1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
-)
+# Two points are equal if no coordinate differs by more than this fraction of its extent.
+SAME_POINT = 1e-9
 
 
 def grid_fields(axes: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Return a table over a domain with the columns of the user's own table that are not coordinates behind its own.
+    """Return a table over a domain, followed by the other columns of the user's table.
 
     A column whose name is taken gets an underscore. The column that names the rows is left out,
     since it is the index.
@@ -44,7 +44,7 @@ def with_other_columns(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
 
 
 def rows_by_label(domain: Domain) -> dict[str, Any]:
-    """Return the position of every row by its label as text; None for a label that several rows have."""
+    """Return the position of each row by its label as text; None for a repeated label."""
     rows: dict[str, Any] = {}
     for row in range(len(domain)):
         label = label_key(domain.label(row))
@@ -53,12 +53,15 @@ def rows_by_label(domain: Domain) -> dict[str, Any]:
 
 
 def can_be_given(domain: Domain) -> bool:
-    """Return whether a label as text says which row is meant: the rows have labels, of one level."""
+    """Return whether a label as text identifies a row: rows have labels of one level."""
     return domain.labels is not None and not domain.labels.levels
 
 
 def label_columns(domain: Domain) -> tuple[str, ...]:
-    """Return the names under which users give labels: "label" and that of the index, unless it is a coordinate."""
+    """Return the names under which users give labels: "label" and that of the index.
+
+    The latter is left out if it is a coordinate.
+    """
     if domain.labels is None or not can_be_given(domain):
         return ()
     names = ["label", *[name for name in domain.labels.names if isinstance(name, str)]]

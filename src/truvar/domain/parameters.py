@@ -48,9 +48,8 @@ _MAX_LISTED = 8  # values of a parameter that a message or summary lists, at mos
 class Parameter(ABC):
     """A type of parameter: the classes below, and `Date`."""
 
-    categorical: ClassVar[bool] = (
-        False  # whether values have no order, so that two are equal or different
-    )
+    # Whether values have no order, so that two are equal or different.
+    categorical: ClassVar[bool] = False
     numeric: ClassVar[bool] = True  # whether values are numbers
 
     @property
@@ -243,7 +242,9 @@ class Range(Parameter):
 
 @dataclass(frozen=True)
 class Log(Parameter):
-    """Positive numbers from low to high on a logarithmic scale: 0.001 is as far from 0.01 as that from 0.1.
+    """Positive numbers from low to high on a logarithmic scale.
+
+    0.001 is as far from 0.01 as that is from 0.1.
 
     Attributes:
         low: Lower end, > 0.
@@ -363,7 +364,7 @@ class Integer(Parameter):
         )
 
     def from_unit(self, u: Array) -> Array:
-        """Map numbers from 0 to 1 to coordinates; on a log scale equal ratios are equally likely."""
+        """Map numbers in [0, 1] to coordinates; on a log scale ratios are equally likely."""
         if not self.log:
             return super().from_unit(u)
         low = log10(self.low - 0.5)
@@ -577,7 +578,7 @@ class Boolean(Parameter):
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as Python's own type; a number of NumPy's as the number, a time of pandas as a `datetime`.
+    """Return a value of NumPy or pandas as Python's own type.
 
     Nanoseconds are rounded to microseconds.
     """
@@ -594,7 +595,7 @@ def plain_value(value: Any) -> Any:
 
 
 def rounded_time(moment: datetime, up: bool) -> datetime:
-    """Return a time, or the microsecond after it; a sum alone would forget which of two equal hours it is in."""
+    """Return a time, or the microsecond after it, in the same one of two repeated hours."""
     return (moment + timedelta(microseconds=1)).replace(fold=moment.fold) if up else moment
 
 
@@ -633,7 +634,7 @@ def is_plain_range(parameter: Parameter) -> bool:
 def _plain_range(low: float, high: float) -> Range:
     if (
         not low < high
-        # all points have the same coordinate, which may be so large that adding 1 does not change it
+        # all points have one coordinate, which may be so large that adding 1 does not change it
     ):
         high = max(low + 1.0, np.nextafter(low, np.inf))
     return Range(float(low), float(high))

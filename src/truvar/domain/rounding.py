@@ -92,7 +92,7 @@ def _shown_value(domain: Domain, k: int, value: float) -> float:
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Return a number with so many significant digits, and with all of those before the decimal point."""
+    """Return a number rounded to significant digits, but at least to a whole number."""
     if abs(value) >= 10.0 ** (digits - 1):
         return float(round(value))
     return float(f"{value:.{digits}g}")
@@ -103,7 +103,7 @@ def _is_log(domain: Domain, k: int) -> bool:
 
 
 def _column_decimals(domain: Domain, k: int) -> int | None:
-    """Return the decimals of a column by the distance of its points; None if it is shown unchanged."""
+    """Return a column's decimals by the distance of its points; None if shown unchanged."""
     parameter = domain.parameters[k]
     if not parameter.numeric or isinstance(parameter, (Log, Integer)):
         return None

@@ -40,7 +40,7 @@ _MAX_LEVELS = 10_000  # of a column that are all tried; one with more is taken f
 
 
 def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
-    """Return whether a condition may hold somewhere in a box; False only where it certainly does not.
+    """Return whether a condition may hold in a box; False only where it certainly does not.
 
     Args:
         domain: The box.
@@ -67,7 +67,7 @@ def holds_somewhere(domain: Domain, condition: Constraint) -> bool:
 
 
 def _value_bounds(domain: Domain) -> Array:
-    """Return the smallest and largest value of every column, as the user's numbers where it is numeric: (d, 2)."""
+    """Return each column's smallest and largest value as the user's numbers: (d, 2)."""
     bounds = np.array(domain.bounds, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if parameter.numeric:
@@ -105,7 +105,7 @@ def _deepest_point(domain: Domain, comparisons: Sequence[Comparison]) -> Array:
 
 
 def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str) -> bool:
-    """Return whether some value of a column satisfies all comparisons of that column with its values."""
+    """Return whether some value of a column satisfies all comparisons with its values."""
     k = domain.columns.index(name)
     comparisons = [each for each in condition.value_comparisons if each.column == name]
     parameter = domain.parameters[k]
@@ -120,7 +120,7 @@ def _some_value_satisfies(domain: Domain, condition: LinearConstraint, name: str
 
 
 def _between(domain: Domain, comparisons: Sequence[ValueComparison], k: int) -> Array:
-    """Return the ends of a column, the values it is compared with, and one coordinate between each two of these."""
+    """Return a column's ends, the values it is compared with, and points between these."""
     low, high = domain.bounds[k]
     ends = [float(low), float(high)]
     for comparison in comparisons:
@@ -133,7 +133,7 @@ def _between(domain: Domain, comparisons: Sequence[ValueComparison], k: int) -> 
 
 
 def _polygon_meets(domain: Domain, polygon: PolygonConstraint) -> bool:
-    """Return whether an edge of a polygon passes through the box; the box itself has no point of the polygon."""
+    """Return whether an edge of a polygon crosses a box without points of the polygon."""
     names = polygon.columns or domain.columns[:2]
     bounds = _value_bounds(domain)[[domain.columns.index(name) for name in names]]
     for ring in polygon.rings:
@@ -144,7 +144,7 @@ def _polygon_meets(domain: Domain, polygon: PolygonConstraint) -> bool:
 
 
 def _edges_meet(starts: Array, ends: Array, bounds: Array) -> bool:
-    """Return whether one of the straight lines from points (q, 2) to others passes through a rectangle (2, 2)."""
+    """Return whether a line between points (q, 2) and others crosses a rectangle (2, 2)."""
     first = np.zeros(
         len(starts)
     )  # share of each line at which it is inside in all directions looked at

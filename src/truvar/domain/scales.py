@@ -8,7 +8,7 @@ from truvar._typing import Array
 
 
 def is_geometric(values: Array, min_ratio: float = 1.0) -> bool:
-    """Return whether positive values are spaced more evenly by ratios than by differences, such as 0.1, 1, 10.
+    """Return whether positive values are spaced by ratios rather than differences: 0.1, 1, 10.
 
     Args:
         values: Values of a column, in any order, with or without repeats.

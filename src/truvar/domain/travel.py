@@ -1,9 +1,9 @@
-"""Cost of the way between measurements: distances by column, straight lines, great circles, networks and matrices.
+"""Travel costs: distances by column, straight lines, great circles, networks and matrices.
 
 | symbol | here | shape |
 |---|---|---|
 | a origins, b destinations | `Stops` | coordinates (a, d), rows of the domain (a,) |
-| cost of the way from each origin to each destination | `legs` | arrays (a, b), to be added up in order |
+| cost from each origin to each destination | `legs` | arrays (a, b), to be added up in order |
 
 What a caller gives (`Travel`) is bound to a domain once (`bind_travel`), which looks up columns and
 finds the shortest paths; the bound travel then returns the costs.
@@ -48,7 +48,7 @@ Location: TypeAlias = "Mapping[str, Any] | str"
 
 @dataclass(frozen=True)
 class Euclidean:
-    """Cost of a way in a straight line: the root of the sum of (rate x difference)^2 over the columns.
+    """Cost of a straight line: the root of the sum of (rate x difference)^2 over the columns.
 
     Attributes:
         rates: Rate per unit of distance along each column: a number, or one for each direction,
@@ -76,7 +76,7 @@ class Euclidean:
 
 @dataclass(frozen=True)
 class GreatCircle:
-    """Cost of a way over the surface of the Earth, taken as a sphere: rate x kilometres of the great circle.
+    """Cost of a great circle on the Earth, taken as a sphere: rate x kilometres.
 
     Attributes:
         longitude: Column of the longitudes, in degrees.
@@ -116,7 +116,7 @@ class Network:
         places: Column of the domain's table with the name of the place where each point lies;
             default: the place of a point is its row number.
         rate: Factor of the costs of the edges.
-        directed: Whether an edge leads one way only.
+        directed: Whether an edge leads in one direction only.
 
     Raises:
         InvalidArgumentError: If an edge is not two names and a cost >= 0.
@@ -144,10 +144,10 @@ class Network:
 
 @dataclass(frozen=True)
 class TravelMatrix:
-    """Cost of every way, given as a matrix, which is taken as it is: the way back may cost something else.
+    """Cost of every leg, given as a matrix, which is used unchanged and may be asymmetric.
 
     Attributes:
-        costs: Cost of the way from the place of a row to that of a column: a square array; or a
+        costs: Cost of the leg from the place of a row to that of a column: a square array; or a
             table, or the path of a CSV file, whose first column has the names of the rows, in the
             order of the other columns.
         places: Column of the domain's table with the name of the place where each point lies;
@@ -161,7 +161,8 @@ class TravelMatrix:
         InvalidDomainError: If a table cannot be read.
 
     Example:
-        >>> Cost(base=1, travel=TravelMatrix([[0, 5], [8, 0]], names=["valley", "hill"], places="station"))
+        >>> matrix = TravelMatrix([[0, 5], [8, 0]], names=["valley", "hill"], places="station")
+        >>> Cost(base=1, travel=matrix)
     """
 
     costs: Any
@@ -261,7 +262,7 @@ def travel_parts(travel: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Stops:
-    """Positions that a way leads from or to.
+    """Positions that legs lead from or to.
 
     Attributes:
         points: Coordinates, shape (a, d); None for a place that is known by its name only.
@@ -283,7 +284,7 @@ class BoundTravel(Protocol):
     """A part of the travel on a domain."""
 
     def legs(self, origins: Stops, destinations: Stops) -> Iterator[Array]:
-        """Yield costs of shape (a, b), which add up to that of the way."""
+        """Yield costs of shape (a, b), which add up to that of the leg."""
         ...
 
     def knows(self, name: str) -> bool:
@@ -342,7 +343,7 @@ def changing_column(domain: Domain, name: str) -> int:
 
 
 def changes(domain: Domain, name: str, origins: Stops, destinations: Stops) -> Array:
-    """Return whether a column changes on the way, shape (a, b)."""
+    """Return whether a column changes on the leg, shape (a, b)."""
     k = changing_column(domain, name)
     difference = (
         _model_coordinates(destinations)[None, :, k] - _model_coordinates(origins)[:, None, k]
@@ -383,7 +384,7 @@ class _StraightLine(_WithCoordinates):
 
 
 class _Circle(_WithCoordinates):
-    """Great circle by the haversine formula, which is exact for short ways too."""
+    """Great circle by the haversine formula, which is exact for short legs too."""
 
     def __init__(self, domain: Domain, circle: GreatCircle) -> None:
         self._domain = domain
@@ -413,7 +414,7 @@ class _Circle(_WithCoordinates):
 
 
 class _BetweenPlaces:
-    """Costs between named places, by matrix or by shortest paths; every point of the domain lies at a place."""
+    """Costs between named places, by matrix or shortest paths; each point lies at a place."""
 
     def __init__(self, domain: Domain, travel: Network | TravelMatrix) -> None:
         if domain.continuous:
@@ -439,7 +440,7 @@ class _BetweenPlaces:
 
     @cached_property
     def _costs(self) -> Array:
-        """Cost from each place to each, shape (p, p); infinite where there is no way."""
+        """Cost from each place to each, shape (p, p); infinite where there is no route."""
         travel = self._travel
         if isinstance(travel, TravelMatrix):
             return travel.rate * np.array(travel.costs)
@@ -453,7 +454,7 @@ class _BetweenPlaces:
         """Yield the one leg.
 
         Raises:
-            InvalidArgumentError: If there is no way.
+            InvalidArgumentError: If there is no route.
         """
         before = self._nodes(origins)
         after = self._nodes(destinations)
@@ -461,7 +462,7 @@ class _BetweenPlaces:
         if np.isinf(costs).any():
             a, b = np.argwhere(np.isinf(costs))[0]
             raise InvalidArgumentError(
-                f"there is no way from {self._names[before[a]]!r} to {self._names[after[b]]!r} in "
+                f"there is no route from {self._names[before[a]]!r} to {self._names[after[b]]!r} in "
                 "the network; add an "
                 "edge, or leave out the points there"
             )
@@ -492,7 +493,7 @@ def _coordinates(domain: Domain, stops: Stops, k: int) -> Array:
 
 
 def _differences(domain: Domain, origins: Stops, destinations: Stops, k: int) -> Array:
-    """Return how much a column changes on each way, in the user's numbers, shape (a, b)."""
+    """Return how much a column changes on each leg, in the user's numbers, shape (a, b)."""
     return (
         _coordinates(domain, destinations, k)[None, :] - _coordinates(domain, origins, k)[:, None]
     )
@@ -557,7 +558,7 @@ def _edge(edge: Any) -> tuple[str, str, float]:
 
 
 def _labelled_matrix(table: pd.DataFrame, is_file: bool) -> tuple[list[Any], Array]:
-    """Return the names of the rows of a table, which must be those of its columns, and the matrix."""
+    """Return the names of a table's rows, which must equal those of its columns, and the matrix."""
     if is_file:
         table = table.set_index(table.columns[0])
     rows = [_place_name(name) for name in table.index]

@@ -1,4 +1,4 @@
-"""Vehicles or crews that work on one study, each with a position, a speed and a budget of its own."""
+"""Vehicles or crews that work on one study, each with its position, speed and budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Vehicle:
         InvalidArgumentError: If speed or budget is not a number > 0.
 
     Example:
-        >>> Study(domain, goal, cost=cost, vehicles={"boat-1": Vehicle(), "boat-2": Vehicle(speed=2, budget=300)})
+        >>> boats = {"boat-1": Vehicle(), "boat-2": Vehicle(speed=2, budget=300)}
+        >>> Study(domain, goal, cost=cost, vehicles=boats)
     """
 
     start: Location | None = None
@@ -51,11 +52,11 @@ class Departure:
     """Position of a vehicle before its next measurement, and what it can do from there.
 
     Attributes:
-        position: Coordinates (d,) of the last position, or the name of a place; None: no way is
-            paid.
+        position: Coordinates (d,) of the last position, or the name of a place; None: travel costs
+            nothing.
         speed: Travel costs are divided by it.
         home: Where it must be able to return to; None: it need not.
-        left: Cost that may still be spent, the way home included; infinite without a limit.
+        left: Cost that may still be spent, the return leg included; infinite without a limit.
     """
 
     position: Array | str | None = None
@@ -65,7 +66,7 @@ class Departure:
 
 
 Origin = Departure | Array | None
-"""Origin of the way to the next measurement; an array is a position of a vehicle with speed 1 and no limits."""
+"""Origin of the next leg; an array is the position of a vehicle with speed 1 and no limits."""
 
 
 def as_departure(origin: Origin) -> Departure:

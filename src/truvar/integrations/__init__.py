@@ -1,4 +1,6 @@
-"""Integrations with other libraries. Import each from its own module, which needs the library it is for.
+"""Integrations with other libraries.
+
+Import each from its own module, which needs the library it is for.
 
 | module | content |
 |---|---|

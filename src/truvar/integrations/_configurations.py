@@ -30,13 +30,10 @@ from truvar.domain.parameters import Categorical, Parameter, Range
 from truvar.domain.scales import is_geometric
 
 NUMBER = "(number)"  # category of all numbers of a parameter that has other values too
-ABSENT = (
-    "(absent)"  # value of a parameter that a configuration does not have, as in a list of grids
-)
-NEIGHBOUR_SCALES = (
-    0.15,
-    0.03,
-)  # standard deviations with which a number of a distribution is changed, as a quantile
+# Value of a parameter that a configuration does not have, as in a list of grids.
+ABSENT = "(absent)"
+# Standard deviations with which a number of a distribution is changed, as a quantile.
+NEIGHBOUR_SCALES = (0.15, 0.03)
 OTHER_CHANGE = 0.25  # probability that a further parameter is changed, for each of the others
 # of the largest and the smallest number of a distribution without quantiles that make it
 # logarithmic
@@ -130,7 +127,7 @@ class ConfigurationSpace:
         return found
 
     def _drawn_indices(self, count: int, rng: np.random.Generator) -> Index:
-        """Return random indices of configurations of the grids, each once, so that there may be fewer."""
+        """Return random, distinct indices of configurations; there may be fewer than asked for."""
         return rng.permutation(np.unique(rng.integers(int(self.size), size=count)))
 
     def _remember(self, configurations: Sequence[Configuration], grid: Mapping[str, Any]) -> None:
@@ -145,7 +142,7 @@ class ConfigurationSpace:
 
 
 def is_distribution(axis: Any) -> bool:
-    """Return whether a parameter has a distribution, as `scipy.stats` makes them, and not a list."""
+    """Return whether a parameter has a distribution of `scipy.stats`, and not a list."""
     return hasattr(axis, "rvs")
 
 
@@ -271,7 +268,7 @@ class ConfigurationEncoder:
 
 
 def _scale(axes: Sequence[Any], sample: Sequence[Any]) -> tuple[Callable[[Array], Array], bool]:
-    """Return a function from numbers to [0, 1], and whether the parameter has numbers that it is for."""
+    """Return a function from numbers to [0, 1], and whether it applies to the parameter."""
     lists = [value for axis in axes if not is_distribution(axis) for value in axis]
     numbers = [value for value in lists if is_number(value)]
     distributions = [axis for axis in axes if is_distribution(axis)]
@@ -331,7 +328,7 @@ def scale_to_unit(values: Array) -> Array:
 
 
 def value_hash(value: Any) -> str:
-    """Return a text that is equal for equal parameters of any type, including estimators and arrays."""
+    """Return a text that is equal for equal parameters, estimators and arrays included."""
     import joblib
 
     try:

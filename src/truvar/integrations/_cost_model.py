@@ -1,4 +1,4 @@
-"""Prediction of the cost of a measurement from observed costs: a Gaussian process over the logarithm of the cost."""
+"""Prediction of costs from observed ones: a Gaussian process over the logarithm of the cost."""
 
 from __future__ import annotations
 

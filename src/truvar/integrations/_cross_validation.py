@@ -1,4 +1,4 @@
-"""Cross-validation as measurements: a configuration is a point, the number of folds its precision and its cost.
+"""Cross-validation as measurements: configurations are points, folds precision and cost.
 
 | cross-validation | here | shape |
 |---|---|---|
@@ -45,24 +45,20 @@ from truvar.models.fit import Model, fit, unfitted
 from truvar.models.kernels import named_kernel
 from truvar.models.priors import Learned, Prior
 
-PRIOR_ERROR_SHARE = (
-    0.01  # prior guess of the error variance, as a share of the variance of the scores
-)
+# Prior guess of the error variance, as a share of the variance of the scores.
+PRIOR_ERROR_SHARE = 0.01
 PRIOR_WEIGHT = 2.0  # weight of that guess, in degrees of freedom
-RESERVE = (
-    0.2  # share of the budget that is kept to complete the configurations that can still be best
-)
+# Share of the budget that is kept to complete the configurations that can still be best.
+RESERVE = 0.2
 N_INITIAL = 3  # configurations that are evaluated on all folds before a model is fitted
-REFIT_GROWTH = (
-    1.1  # the model is fitted again when there are this many times as many configurations
-)
+# The model is fitted again when there are this many times as many configurations.
+REFIT_GROWTH = 1.1
 LISTED = 1000  # configurations of a space that are all looked at; of more, a sample is drawn
 SAMPLED = 500  # configurations that are drawn from a larger space
 MAX_POOL = 2000  # configurations that are looked at in the end
 CENTRES = 4  # best configurations whose neighbours are looked at too
 NEIGHBOURS = 24  # of each of them, whenever the model is fitted
-# fits that are decided on at a time: the same number however many run at once, so that the choices
-# are
+# Fits that are decided on at a time, however many run in parallel: the choices do not depend on it.
 BATCH = 8
 # The default policy decides for about 10 ms per fit. If one of the first fits takes less than five
 # times as long, fits count as cheap, and quick races decide instead. Processor time counts, as it
@@ -71,16 +67,13 @@ BATCH = 8
 CHEAP_SECONDS = 0.05
 CHEAP_WAIT = 1.0  # seconds by the clock
 CHEAP_BATCH = 32  # cheap fits that other policies decide on at a time
-MIN_DECISIONS = (
-    12  # batches that other policies divide the budget into at least, unless it is small
-)
+# Batches that other policies divide the budget into at least, unless it is small.
+MIN_DECISIONS = 12
 RACE_INITIAL = 8  # configurations that are evaluated on some folds before a race begins
-RACE_GROWTH = (
-    1.3  # the model of a race is fitted again when there are this many times as many configurations
-)
-RACE_BATCH = (
-    0.1  # share of the fits so far that are decided on at a time, if that is more than `BATCH`
-)
+# The model of a race is fitted again when there are this many times as many configurations.
+RACE_GROWTH = 1.3
+# Share of the fits so far that are decided on at a time, if that is more than `BATCH`.
+RACE_BATCH = 0.1
 # scores are raised to at least the median minus this many times the distance of the best from it
 CLIP_FACTOR = 2.0
 
@@ -120,7 +113,10 @@ def estimate_fold_effects(scores: Array) -> tuple[Array, float]:
 
 
 def raise_low_scores(values: Array) -> Array:
-    """Return values with those far below the median raised, see `CLIP_FACTOR`: they say nothing about the best."""
+    """Return values with those far below the median raised, see `CLIP_FACTOR`.
+
+    They say nothing about the best.
+    """
     if len(values) == 0:
         return values
     median = float(np.median(values))
@@ -134,7 +130,7 @@ def raise_low_scores(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class FoldPolicy:
-    """A policy that chooses among the folds that are left: level m - 1 of a configuration is m more folds.
+    """A policy for the folds that are left: level m - 1 of a configuration is m more folds.
 
     Attributes:
         policy: The wrapped policy.
@@ -167,7 +163,10 @@ class FoldPolicy:
         return None if rows is None else rows[np.isfinite(self.fold_costs[rows]).any(axis=1)]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
-        """Return the score of every number of folds of every candidate; the lowest possible if there are too few."""
+        """Return the score of each number of folds of each candidate.
+
+        It is the lowest possible where too few folds are left.
+        """
         fold_costs = (
             self.fold_costs if candidates.sites is None else self.fold_costs[candidates.sites]
         )
@@ -256,9 +255,8 @@ class FoldSearch:
         self._encoder = ConfigurationEncoder(space, drawn)
         self._known: dict[bytes, int] = {}
         self._add(drawn)
-        self._is_listed = (
-            self._is_listed or self._points.shape[1] == 0
-        )  # without columns there is one configuration
+        # Without columns there is one configuration.
+        self._is_listed = self._is_listed or self._points.shape[1] == 0
         policy.check_supported(Maximize(monotone=False), folds)
         self.reserve = max(folds, round(RESERVE * budget))
         self.reason = "the budget is spent"
@@ -279,7 +277,7 @@ class FoldSearch:
 
     @property
     def n_all(self) -> float:
-        """Number of fits of all different configurations on all folds; infinite with distributions."""
+        """Number of fits of all configurations on all folds; infinite with distributions."""
         return self.folds * (len(self.configurations) if self._is_listed else self._space.size)
 
     def tell(
@@ -302,7 +300,7 @@ class FoldSearch:
         processor_seconds = seconds if processor_seconds is None else processor_seconds
         if np.isfinite(
             score
-        ):  # a fit that fails may end at once, and says nothing about the others
+        ):  # a fit that fails may end immediately, and says nothing about the others
             self._least_processor_seconds = min(self._least_processor_seconds, processor_seconds)
             self._least_seconds = min(self._least_seconds, seconds)
         self.tried[row, fold] = True
@@ -339,7 +337,7 @@ class FoldSearch:
         return pairs
 
     def result(self) -> PoolResult | None:
-        """Return the posterior of the mean scores of all configurations, or None if there is only one."""
+        """Return the posterior of all mean scores, or None if there is one configuration only."""
         if len(self.configurations) == 1:
             return None
         learner = self._learner(np.full(self.scores.shape, np.inf))
@@ -360,7 +358,10 @@ class FoldSearch:
         return self.budget - int(self.tried.sum())
 
     def _are_fits_cheap(self) -> bool:
-        """Return whether decisions have to be quick. The least time counts, as other work on a machine only adds."""
+        """Return whether decisions have to be quick.
+
+        The shortest time counts, as other work on a machine only adds to it.
+        """
         return self._least_processor_seconds < CHEAP_SECONDS and self._least_seconds < CHEAP_WAIT
 
     def _central_row(self) -> int:
@@ -369,7 +370,7 @@ class FoldSearch:
         return int(np.argmin(((self._points[:, numeric] - 0.5) ** 2).sum(axis=1)))
 
     def _race(self) -> list[Pair]:
-        """Return the pairs that a race chooses: few folds of many configurations, all folds of promising ones."""
+        """Return the pairs of a race: few folds of many configurations, all of promising ones."""
         n_started = int(self.tried.any(axis=1).sum())
         rows = np.flatnonzero(~np.isnan(self.scores).all(axis=1))
         n_first = n_first_folds(self.folds)
@@ -419,7 +420,10 @@ class FoldSearch:
         return self._least_used_folds(chosen_folds)
 
     def _fit_race(self, rows: Index, values: Array, error_variance: float) -> ScoreModel:
-        """Return the model of a race, fitted again, with neighbours in the pool, if there are enough new scores."""
+        """Return the model of a race, fitted again if there are enough new scores.
+
+        It has neighbours in the pool.
+        """
         model = self._race_model
         if model is not None and len(rows) < RACE_GROWTH * model.n_fitted:
             return model
@@ -438,7 +442,7 @@ class FoldSearch:
         return self._race_model
 
     def _least_used_folds(self, chosen: Sequence[tuple[int, int]]) -> list[Pair]:
-        """Return pairs for rows and numbers of further folds, so that all folds are used about equally often."""
+        """Return pairs for rows and further folds that use all folds about equally often."""
         use = self.tried.sum(axis=0) + 0.5 * self._rng.random(self.folds)
         pairs: list[Pair] = []
         for row, count in chosen:
@@ -541,7 +545,7 @@ class FoldSearch:
         return pairs
 
     def _complete(self) -> list[Pair]:
-        """Return the missing folds of configurations that can still be best, as far as the budget allows.
+        """Return the missing folds of possible best configurations, as the budget allows.
 
         They are taken in the order of their posterior mean. Only configurations that were evaluated
         on all folds can be compared as in a grid search.

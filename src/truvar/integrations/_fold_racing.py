@@ -32,18 +32,14 @@ from truvar.models.kernels import Stationary
 
 MATERN52 = 5  # twice the smoothness
 CONSTANT_VARIANCE = 1.0  # prior variance of the constant mean, in units of the signal variance
-NUGGET_PRIOR = (
-    np.log(1e-2),
-    1.5,
-)  # mean and standard deviation of the log nugget, in variances of the values
+# Mean and standard deviation of the log nugget, in variances of the values.
+NUGGET_PRIOR = (np.log(1e-2), 1.5)
 NUGGET_BOUNDS = (np.log(1e-5), 0.0)
-MAX_MODELLED = (
-    400  # configurations that the model is conditioned on; half of them are the best ones
-)
+# Configurations that the model is conditioned on; half of them are the best ones.
+MAX_MODELLED = 400
 FOLDS_PER_FIRST = 10  # a new configuration is evaluated on one fold for every so many
-FURTHER_FOLDS = (
-    2  # further folds of a configuration that was evaluated on one or two; otherwise as many again
-)
+# Further folds of a configuration that was evaluated on one or two; otherwise as many again.
+FURTHER_FOLDS = 2
 # of the variance of the values, so that the covariance of equal configurations can be factorised
 JITTER = 1e-9
 
@@ -181,7 +177,7 @@ def score_posterior(
 
 
 def modelled_rows(rows: Index, values: Array) -> Index:
-    """Return positions of the values to condition on: all, or the best and evenly spaced ranks of the others."""
+    """Return positions of values to condition on: all, or the best and evenly spaced ranks."""
     if len(rows) <= MAX_MODELLED:
         return np.arange(len(rows))
     order = np.argsort(-values, kind="stable")

@@ -128,7 +128,7 @@ class SearchSpace:
         )
 
     def labelled_parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters with the choices themselves as values, or texts where these would be ambiguous."""
+        """Return the parameters with choices as values, or texts where these are ambiguous."""
         return tuple(
             Categorical(labels(distribution.choices))
             if isinstance(parameter, Categorical)
@@ -203,7 +203,7 @@ class SearchSpace:
         return True
 
     def _coordinates(self, params: Mapping[str, Any]) -> Array:
-        """Return coordinates (d,), with the one of an inactive parameter where a value is missing."""
+        """Return coordinates (d,); a missing value gives that of an inactive parameter."""
         point = np.array(self._inactive)
         for k, (name, distribution) in enumerate(self.distributions.items()):
             if name in params:
@@ -217,7 +217,7 @@ class SearchSpace:
         return without_inactive(points, self.parameters, self.conditions, self._inactive)
 
     def _condition(self, k: int, present: Mask, points: Array) -> Condition | None:
-        """Return what decides whether a parameter is active, the simplest rule that all trials agree with."""
+        """Return the simplest rule for whether a parameter is active that all trials agree with."""
         counts = [parameter.n_levels for parameter in self.parameters]
         deciding = [j for j, count in enumerate(counts) if j != k and count is not None]
         deciding = [j for j in deciding if (counts[j] or 0) <= MAX_DECIDING_LEVELS]
@@ -232,7 +232,7 @@ class SearchSpace:
 
 
 def labels(choices: Sequence[Any]) -> list[Any]:
-    """Return choices as values that can be told apart: themselves, else their texts, else texts with positions."""
+    """Return choices as distinct values: themselves, their texts, or texts with positions."""
     if all(_is_plain(each) for each in choices) and len(set(choices)) == len(choices):
         return list(choices)
     texts = [str(each) for each in choices]

@@ -1,4 +1,6 @@
-"""Truncated variance reduction, eq. (3), as a BoTorch acquisition function, for any model with a posterior covariance.
+"""Truncated variance reduction, eq. (3), as an acquisition function of BoTorch.
+
+It takes any model with a posterior covariance.
 
 | paper | here | shape |
 |---|---|---|
@@ -30,7 +32,7 @@ transforms = import_optional("botorch.utils.transforms", "TruncatedVarianceReduc
 
 
 class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: ignore[misc, name-defined]
-    """The truncated variance that measuring X would remove from the undecided points, the numerator of eq. (3).
+    """Truncated variance that measuring X removes from the undecided points (eq. 3, numerator).
 
     Only variance above eta²/beta counts, on the scale k(x, x) = 1. If measurements have a cost,
     divide by it. Points that are pending count as measured: the value is what X removes in
@@ -146,7 +148,9 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         self.set_X_pending(X_pending)
 
     def set_X_pending(self, X_pending: Any = None) -> None:
-        """Set the points that are being measured; `optimize_acqf(sequential=True)` calls this after every point.
+        """Set the points that are being measured.
+
+        `optimize_acqf(sequential=True)` calls this after every point.
 
         Args:
             X_pending: Points of shape (m, d), or None.
@@ -177,12 +181,12 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         return self.eta**2 / self.beta
 
     def _set_eta(self, eta: float) -> None:
-        """Set eta, and by how much the variance of every target exceeds the truncation: `excess`, batch x m."""
+        """Set eta and `excess`, the variance of each target above the truncation: batch x m."""
         self.eta = eta
         self.excess = (self._target_variance - self._tau() * self.scale**2).clamp_min(0)
 
     def _regions(self, means: Any, variances: Any) -> tuple[Any, Any]:
-        """Return which points are undecided, and which are targets, for each member: (b, n) and (b, n)."""
+        """Return which points are undecided and which are targets, by member: (b, n) each."""
         potential = np.zeros(means.shape, bool)
         is_target = np.zeros(means.shape, bool)
         for member, (mean, variance) in enumerate(zip(means, variances, strict=True)):
@@ -193,7 +197,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         return potential, is_target
 
     def _eta_for(self, means: Any, variances: Any) -> float:
-        """Return eta by Algorithm 1, lines 5-6: it shrinks as long as no variance of a target is above it."""
+        """Return eta by Algorithm 1, lines 5-6: it shrinks until a target's variance exceeds it."""
         is_target = self._regions(means, variances)[1]
         if not is_target.any():
             is_target[:] = True
@@ -206,7 +210,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
     def _epoch_of_study(
         self, model: Any, points: Any, means: Any, variances: Any
     ) -> tuple[float, float]:
-        """Return beta and eta of a study with this model that made the observations one after the other.
+        """Return beta and eta of a study that made the observations in this order.
 
         Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that
         was. A model that does not have its observations gets the beta of an epoch that starts now.
@@ -239,7 +243,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
 
     @transforms.t_batch_mode_transform()  # type: ignore[untyped-decorator]
     def forward(self, X: Any) -> Any:
-        """Return g_t of the q points of every batch, b x q x d -> b, in addition to what the pending points remove."""
+        """Return g_t of q points per batch beyond what pending points remove: b x q x d -> b."""
         pending = self.X_pending
         if len(self.targets) == 0:
             return 0.0 * X.sum(dim=(-1, -2))
@@ -257,7 +261,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         return gain
 
     def _reduction(self, X: Any) -> Any:
-        """Return by how much X reduces the variance of each target: b x q x d -> b x m, or b x batch x m."""
+        """Return each target's variance reduction by X: b x q x d -> b x m, or b x batch x m."""
         q = X.shape[-2]
         joined = torch.cat([X, self.targets.expand(*X.shape[:-2], *self.targets.shape)], dim=-2)
         for _ in self._batch_shape:  # the same points for every member
@@ -284,7 +288,7 @@ class _History(NamedTuple):
 
 
 def _history(model: Any, points: Any, batch_shape: tuple[int, ...]) -> _History | None:
-    """Return the history of a Gaussian process, or None if the model is none with observations of its own."""
+    """Return the history of a Gaussian process; None for models without observations."""
     needed = ("train_inputs", "train_targets", "covar_module", "mean_module", "likelihood")
     if any(getattr(model, name, None) is None for name in needed) or hasattr(model, "num_tasks"):
         return None
@@ -338,7 +342,7 @@ def _n_observed(model: Any) -> int:
 
 
 def _outcome_units(model: Any) -> tuple[Any, Any]:
-    """Return mean and standard deviation by which the model standardizes its outcomes, for each member: (batch)."""
+    """Return mean and standard deviation of the model's outcomes, by member: (batch)."""
     transform = getattr(model, "outcome_transform", None)
     zero = torch.zeros(1, 1, dtype=torch.double)
     if transform is None:
@@ -351,7 +355,7 @@ def _outcome_units(model: Any) -> tuple[Any, Any]:
 
 
 def _prior_sd(model: Any, points: Any) -> float:
-    """Return the largest prior standard deviation of the model's kernel, in the units of the outcomes."""
+    """Return the kernel's largest prior standard deviation, in units of the outcomes."""
     module = getattr(model, "covar_module", None)
     if module is None:
         return 1.0
@@ -362,7 +366,7 @@ def _prior_sd(model: Any, points: Any) -> float:
 
 
 def _noise_variance(model: Any) -> Any:
-    """Return the noise variance of the model's likelihood for each member, in the units of the outcomes: (batch)."""
+    """Return the likelihood's noise variance by member, in units of the outcomes: (batch)."""
     noise = getattr(getattr(model, "likelihood", None), "noise", None)
     if noise is None:
         raise InvalidModelError(

@@ -1,4 +1,4 @@
-"""`TruVaRGenerator`: a study as a generator of the standard that Xopt, libEnsemble and Optimas share (gest-api).
+"""`TruVaRGenerator`: a study as a generator for Xopt, libEnsemble and Optimas (gest-api).
 
 | gest-api | here |
 |---|---|
@@ -43,9 +43,8 @@ else:
     Generator = import_optional("gest_api.generator", "TruVaRGenerator", "gest").Generator
 
 _ID = "_id"  # key of the id of a suggestion, by the standard
-_SAME_POINT = (
-    1e-9  # two points are equal if no coordinate differs by more than this fraction of its extent
-)
+# Two points are equal if no coordinate differs by more than this fraction of its extent.
+_SAME_POINT = 1e-9
 
 
 class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
@@ -148,7 +147,10 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         return Minimize() if kind == "MinimizeObjective" else Maximize()
 
     def _stored_data(self) -> list[dict[str, Any]]:
-        """Return the evaluations that the study holds. It does not keep constraints and observables."""
+        """Return the evaluations that the study holds.
+
+        It does not keep constraints and observables.
+        """
         constants = self._constants()
         return [
             {**record.point, **constants, self._objective: record.value, _ID: record.id}
@@ -265,7 +267,10 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     @property
     def best_point(self) -> dict[str, Any] | None:
-        """The best evaluation that satisfied all constraints; None before the first. `study.result()` says more."""
+        """The best evaluation that satisfied all constraints; None before the first.
+
+        `study.result()` says more.
+        """
         if not self.data:
             return None
         sign = self.study.goal.sign

@@ -117,7 +117,7 @@ class MeasurementCommand:
             _end(process)
 
     def _run(self, arguments: str | list[str], variables: Mapping[str, str] | None = None) -> str:
-        """Return the standard output of the program, which has these environment variables besides the present ones."""
+        """Return the standard output of the program, run with further environment variables."""
         if self._stopped:
             raise CommandFailedError(f"{self._name} was stopped")
         try:
@@ -255,7 +255,7 @@ class _ShellReader:
 
 
 def _check_unquoted(command: str) -> None:
-    """Check that every placeholder of a shell command is where its value is one word, as it is meant.
+    """Check that each placeholder of a shell command stands where its value is one word.
 
     Raises:
         InvalidArgumentError: If one is within quotes, a comment, a here-document or an arithmetic
@@ -351,7 +351,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started; none where /proc is missing."""
+    """Return all descendants of a process; none where /proc is missing."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):

@@ -36,17 +36,14 @@ _TrialState = optuna.trial.TrialState
 # Smallest noise variance, as a share of the variance of the values: values reported as exact may
 # contradict each other.
 _MIN_NOISE = 1e-8
-_MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them it takes at once
-_MIN_SUCCESS_PROBABILITY = (
-    0.7  # trials that are less likely to succeed are not made, as long as others can be
-)
-_CHOSEN_KEY = (
-    "truvar:params"  # system attribute of a trial with the parameters that were chosen for it
-)
+_MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them together
+# Trials that are less likely to succeed are not made, as long as others can be.
+_MIN_SUCCESS_PROBABILITY = 0.7
+# System attribute of a trial with the parameters that were chosen for it.
+_CHOSEN_KEY = "truvar:params"
 _MAX_ATTRIBUTE = 2000  # characters of a system attribute; some databases allow no more
-_CHOOSING_SECONDS = (
-    10.0  # a trial that has no parameters after so long is not being chosen for any more
-)
+# A trial that has no parameters after so long is not being chosen for any more.
+_CHOOSING_SECONDS = 10.0
 
 
 class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-defined]  # Optuna may not be installed
@@ -119,12 +116,15 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         self._lock = RLock()
 
     def reseed_rng(self) -> None:
-        """Leave the seed as it is: what is drawn for a trial depends on its number, which no two workers share."""
+        """Leave the seed unchanged.
+
+        Draws for a trial depend on its number, which no two workers share.
+        """
         if self._independent is not None:
             self._independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-        """Return the parameters of all trials that can take more than one value, with their latest distributions."""
+        """Return the parameters with more than one value, with their latest distributions."""
         states = (_TrialState.COMPLETE, _TrialState.PRUNED, _TrialState.FAIL)
         found: dict[str, Any] = {}
         for each in study._get_trials(deepcopy=False, states=states, use_cache=True):
@@ -216,7 +216,10 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
     def _updated_model(
         self, study: Any, trials: Sequence[Any], search_space: Mapping[str, Any]
     ) -> _TrialModel:
-        """Return the model with all finished trials: the present one if they only add to what it has seen."""
+        """Return the model with all finished trials.
+
+        It is the present one if they only add to what it has seen.
+        """
         space = SearchSpace(search_space)
         finished = [
             t.params for t in trials if t.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
@@ -352,7 +355,9 @@ class _TrialModel:
         return any(np.array_equal(action.point, point) for action, _ in self.learner.observations)
 
     def _allow_one_again(self) -> bool:
-        """Allow the most promising place that failed once again, as the cause may have passed; return if there is one.
+        """Allow the most promising failed place again, and return whether there is one.
+
+        The cause may have passed.
 
         Only a space of few points needs it: in others the points around a failure can be tried.
         """
@@ -377,7 +382,10 @@ class _TrialModel:
         self._n_costs_used = len(self._costs)
 
     def _is_complete(self, trial: Any) -> bool:
-        """Return whether it is known what a trial tried: one that failed may have had no time to say it."""
+        """Return whether it is known what a trial tried.
+
+        One that failed may have had no time to say it.
+        """
         return trial.state != _TrialState.FAIL or (
             bool(trial.params) and self.space.has_all_active(trial.params)
         )
@@ -470,7 +478,10 @@ def _chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, An
 def _publish(
     study: Any, trial: Any, params: Mapping[str, Any], distributions: Mapping[str, Any]
 ) -> None:
-    """Write the chosen parameters to the storage, where other workers see them before the objective asks for them."""
+    """Write the chosen parameters to the storage.
+
+    Other workers see them there before the objective asks for them.
+    """
     text = json.dumps(
         {name: float(distributions[name].to_internal_repr(value)) for name, value in params.items()}
     )
@@ -487,7 +498,7 @@ def _is_being_chosen(trial: Any) -> bool:
 
 
 def _attribute(trial: Any, name: str, option: str) -> float | None:
-    """Return a user attribute of a trial as a number of at least 0, or None if the trial does not have it.
+    """Return a trial's user attribute as a number of at least 0; None without it.
 
     Args:
         trial: The trial.

@@ -1,4 +1,4 @@
-"""`TruVaRSearchCV`: a search like `GridSearchCV` that evaluates only some configurations, and those on some folds."""
+"""`TruVaRSearchCV`: a search like `GridSearchCV` on some configurations and folds."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ from truvar.exceptions import InvalidArgumentError
 from truvar.integrations._configurations import Configuration, ConfigurationSpace
 from truvar.integrations._cross_validation import LISTED, FoldSearch, Pair
 
-_MIN_CONFIGURATIONS = (
-    10  # a budget given as a share allows at least this many configurations on all folds
-)
+# A budget given as a share allows at least this many configurations on all folds.
+_MIN_CONFIGURATIONS = 10
 # Callbacks came with scikit-learn 1.9.
 _HAS_CALLBACKS = (
     hasattr(BaseSearchCV, "_init_callback_context")
@@ -236,7 +235,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         raise NotImplementedError("TruVaRSearchCV schedules single folds in fit, not candidates")
 
     def _splits(self, X: Any, y: Any, split_params: dict[str, Any]) -> list[tuple[Any, Any]]:
-        """Return the folds. They are drawn once, because a splitter that shuffles gives others each time."""
+        """Return the folds.
+
+        They are drawn once, because a splitter that shuffles gives others each time.
+        """
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         expected = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
@@ -326,7 +328,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             print(self.summary_)
 
     def _best_index(self, metric: Any, results: dict[str, Any], tried: Mask) -> int:
-        """Return the index of the best configuration. A function is shown only those evaluated on all folds."""
+        """Return the index of the best configuration.
+
+        A function is shown only those evaluated on all folds.
+        """
         shown = np.flatnonzero(tried.all(axis=1))
         if not callable(self.refit) or len(shown) in (0, len(tried)):
             return int(self._select_best_index(self.refit, metric, results))
@@ -337,7 +342,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
     def _results(
         self, candidates: list[Configuration], rows: list[int], outcomes: dict[Pair, dict[str, Any]]
     ) -> dict[str, Any]:
-        """Return the table of `GridSearchCV`, with NaN for folds that were not evaluated and means over the others."""
+        """Return the table of `GridSearchCV`, with NaN for folds that were not evaluated.
+
+        Means are over the others.
+        """
         folds = self.n_splits_
         example = next(iter(outcomes.values()))
         names = list(example["test_scores"]) if isinstance(example["test_scores"], dict) else None
@@ -402,7 +410,7 @@ def _timed_fit_and_score(*args: Any, **options: Any) -> tuple[dict[str, Any], fl
 
 
 class _Callbacks:
-    """Calls of the callbacks that scikit-learn 1.9 introduced, in the order of `GridSearchCV`; none before.
+    """Calls of the callbacks of scikit-learn 1.9, in the order of `GridSearchCV`.
 
     Args:
         search: The search.
@@ -481,7 +489,7 @@ def _ranks(mean: Array, complete: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a search: which configurations can still be best, according to the model of the scores.
+    """Summary of a search: which configurations can still be best, by the model of the scores.
 
     `str(summary)` is a text of a few lines.
 

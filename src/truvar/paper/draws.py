@@ -24,11 +24,8 @@ _TITLE = "Three noise levels, on further functions"
 _RUNS = 10  # per function and policy
 _FUNCTIONS = 5  # in addition to that of Figure 2 (c)
 _LEAST_SHARE = 0.01  # share of the points that must be above the threshold
-_SHARES_UNTIL = (
-    700.0,
-    1500.0,
-    2500.0,
-)  # costs up to which the shares of the noise levels are shown
+# Costs up to which the shares of the noise levels are shown.
+_SHARES_UNTIL = (700.0, 1500.0, 2500.0)
 _PRECISE = "gchk, noise 1e-06"
 _COLUMNS = 3  # pictures beside each other
 
@@ -45,7 +42,7 @@ def _seeds() -> list[int]:
 
 
 def _share_above(seed: int) -> float:
-    """Return the share of the points at which the function with that seed is above the threshold."""
+    """Return the share of points at which the function of that seed exceeds the threshold."""
     return float((fig2c.draw(seed)[1] >= fig2c.THRESHOLD).mean())
 
 
@@ -96,7 +93,7 @@ def _summary(result: Backtest, frame: pd.DataFrame, seed: int) -> pd.Series:
 
 
 def _best_from(frame: pd.DataFrame) -> float:
-    """Return the cost from which on GCHK at the lowest noise stays the best of the policies; NaN if it ends behind."""
+    """Return the cost from which GCHK at the lowest noise stays the best; NaN if it ends behind."""
     last = leaders(frame).iloc[-1]
     return float(last["from"]) if last["policy"] == _PRECISE else np.nan
 

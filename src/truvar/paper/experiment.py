@@ -55,7 +55,7 @@ class ReproductionConfig:
         return self.replicates or (quick if self.quick else full)
 
     def budget(self, full: float, quick: float | None = None) -> float:
-        """Return the budget of a run, given that of the paper and, if it is smaller, that of a quick run."""
+        """Return the budget of a run: that of the paper, or of a quick run if smaller."""
         return round(self.scale * (quick if self.quick and quick is not None else full))
 
 

@@ -1,4 +1,4 @@
-"""Fields for the level-set figures: the simulated lake, real terrain, and measured transects from a file.
+"""Fields for the level-set figures: the simulated lake, real terrain, measured transects.
 
 A `Field` has values on a grid of 50 x 50 points, a threshold, a Gaussian process that fits it, and
 a cost as in the paper: for travel along the first coordinate, and for depth along the second.
@@ -103,8 +103,8 @@ def load_field(path: Path | None) -> Field:
     """Return the field of a file, or the simulated lake.
 
     Args:
-        path: Path of a CSV file with a transect. Its columns tell which of `_TRANSECTS` it is. None:
-            the lake.
+        path: Path of a CSV file with a transect. Its columns tell which of `_TRANSECTS` it is;
+            None: the lake.
 
     Raises:
         InvalidDomainError: If the file has none of the columns.
@@ -126,7 +126,7 @@ def load_field(path: Path | None) -> Field:
 
 
 def simulated_lake() -> Field:
-    """Return the lake of `truvar.paper.lake`, with the hyperparameters given there and the cost of the paper."""
+    """Return the lake of `truvar.paper.lake`, with its hyperparameters and the paper's cost."""
     truth = lake.simulate(SIDE, SIDE)["chlorophyll"].to_numpy()
     domain = Domain.grid(
         distance_m=np.linspace(0.0, lake.LENGTH_M, SIDE),
@@ -145,7 +145,7 @@ def simulated_lake() -> Field:
 
 
 def terrain() -> Field:
-    """Return the elevation around the Jacksboro fault; the highest quarter of the land is above the threshold.
+    """Return the elevation around the Jacksboro fault; the highest quarter is above.
 
     The elevation model comes with matplotlib. There is no second data set, so the hyperparameters
     are learned from a tenth of the field itself.
@@ -246,7 +246,7 @@ def _points_and_values(
 
 
 def _cost(domain: Domain, depth_column: str | None = None, travel_axes: int = 1) -> dict[str, Any]:
-    """Return the cost of the paper, scaled so that crossing this field costs as much as crossing its lake.
+    """Return the paper's cost, scaled so that crossing this field costs as much as its lake.
 
     The cost of the paper is 0.25 |x - x'| + 4 (|depth| + 1).
 
@@ -266,7 +266,7 @@ def _cost(domain: Domain, depth_column: str | None = None, travel_axes: int = 1)
 def _fit_matern(
     points: Array, values: Array, extent: Array
 ) -> tuple[tuple[float, ...], float, float, float]:
-    """Return length-scales, signal variance, mean and noise variance of a Matern-5/2 kernel, by maximum likelihood."""
+    """Fit a Matern-5/2 kernel: length-scales, signal variance, mean and noise variance."""
     model = fit(
         Learned("matern52", noise=True, restarts=2), points, values, 0.0, extent, None, seed=0
     )

@@ -126,7 +126,7 @@ def function() -> tuple[Array, Array]:
 
 
 def end_of_epoch(x: Array, f: Array) -> list[Snapshot]:
-    """Return the last states of an epoch and the first of the next, for the first epoch that is long enough."""
+    """Return an epoch's last states and the next one's first, for the first long epoch."""
     study = Study(
         Domain.grid(x=x),
         Maximize(),

@@ -1,4 +1,4 @@
-"""Figure 2 (a): the lake at unit cost, F1 against the number of measurements. Figure 2 (d): the lake."""
+"""Figure 2 (a): the lake at unit cost, F1 against measurements. Figure 2 (d): the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 2 (b): the lake with costs of travel and depth, F1 against cost. Figures 2 (e) and (f): routes.
+"""Figure 2 (b): the lake with costs of travel and depth. Figures 2 (e) and (f): routes.
 
 The paper compares with GCHK, which ignores costs. Here the baselines are also run with their scores
 divided by cost, except those whose scores can be negative.
@@ -95,7 +95,7 @@ def _routes(result: Backtest, field: Field) -> object:
 
 
 def _up_to_target(route: pd.DataFrame) -> pd.DataFrame:
-    """Return the route up to the first measurement with an F1 score of `_ROUTE_F1`, or all of it if there is none."""
+    """Return the route until F1 first reaches `_ROUTE_F1`, or all of it."""
     reached = np.flatnonzero(route["score"].to_numpy() >= _ROUTE_F1)
     return route if len(reached) == 0 else route.iloc[: reached[0] + 1]
 

@@ -1,4 +1,4 @@
-"""Figure 2 (c): TruVaR with three noise levels to choose from, against GCHK at each of them; F1 against cost.
+"""Figure 2 (c): TruVaR with three noise levels to choose from, against GCHK at each.
 
 The function is a draw of a Gaussian process with a squared exponential kernel of length-scale 0.1
 on 50 x 50 points, and the threshold is h = 2.25, as in the paper. Which draw the paper used is not
@@ -29,15 +29,8 @@ _TITLE = "Level set with three noise levels"
 _RUNS = 100
 _SUR_RUNS = 10  # of SUR, which takes 50 times as long per choice as TruVaR
 _BUDGET = 2500.0  # cost per run
-_SHOWN_COSTS = (
-    250.0,
-    500.0,
-    700.0,
-    1000.0,
-    1500.0,
-    2000.0,
-    2500.0,
-)  # costs at which the tables have scores
+# Costs at which the tables have scores.
+_SHOWN_COSTS = (250.0, 500.0, 700.0, 1000.0, 1500.0, 2000.0, 2500.0)
 _CLOSE_UP = 0.94  # F1 score from which on the second picture shows the curves
 _COST_STEP = 10.0  # between the costs of a curve
 _SIDE = 50  # points per axis
@@ -96,7 +89,7 @@ def run(
 
 
 def shown_costs(result: Backtest) -> list[float]:
-    """Return those of `_SHOWN_COSTS` that are within the budget; the budget itself if there are none."""
+    """Return the `_SHOWN_COSTS` within the budget; the budget itself if there are none."""
     return [cost for cost in _SHOWN_COSTS if cost <= result.budget] or [result.budget]
 
 

@@ -84,7 +84,7 @@ class RandomFunctions:
 
 
 def _maximum(f: Any) -> float:
-    """Return the largest value of f on the unit square, by a local search from the best points of a fine grid."""
+    """Return the maximum of f on the unit square, by local search from a fine grid's best."""
     side = np.linspace(0.0, 1.0, 101)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=1)
     values = f(grid)

@@ -1,4 +1,4 @@
-"""Figure 3 (b): the runs of Figure 3 (a), mean regret without the best and the worst 5 % of the runs."""
+"""Figure 3 (b): the runs of Figure 3 (a), mean regret without the outer 5 % on each side."""
 
 from __future__ import annotations
 

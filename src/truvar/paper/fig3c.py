@@ -1,4 +1,4 @@
-"""Figure 3 (c): hyperparameters of a support vector machine on a grid of 25 x 14 x 4, validation error against steps.
+"""Figure 3 (c): hyperparameters of a support vector machine on a grid of 25 x 14 x 4.
 
 A Matern-5/2 kernel with a length-scale per hyperparameter is learned again after every third value,
 M is recomputed from the whole grid, there is no noise, and the score is the error of the best
@@ -73,7 +73,7 @@ def _read_errors(path: Path | None) -> tuple[str, Domain, np.ndarray]:
 
 
 def make(config: ReproductionConfig) -> FigureResult:
-    """Return the reproduced figure: our table and, where there is one, the paper's, or the table of the user."""
+    """Return the reproduced figure: our table and the paper's, or the user's table."""
     if config.data is not None:
         return _tune(config, config.data)
     ours = _tune(config, None)

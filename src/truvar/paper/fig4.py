@@ -1,4 +1,4 @@
-"""Figure 4 (supplement): the function with three noise levels, and the cost that TruVaR spends on each of them."""
+"""Figure 4 (supplement): the function with three noise levels, TruVaR's cost on each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _shares(costs: pd.Series) -> pd.Series:
 
 
 def _picture(table: pd.DataFrame) -> object:
-    """Return a figure of the function, the cost per level, and the share of each level in each part of the budget."""
+    """Return a figure of the function, the cost per level, and each level's share over time."""
     figure = new_figure(11.5, 3.7)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.15])
     domain, truth = fig2c.draw()

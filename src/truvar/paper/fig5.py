@@ -1,4 +1,4 @@
-"""Figure 5 (supplement): the excess variance, the part of the variance on M that lies above eta^2 / beta."""
+"""Figure 5 (supplement): the excess variance, the part of the variance on M above eta^2 / beta."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def make(config: ReproductionConfig) -> FigureResult:
 
 
 def _noisy_regrets(config: ReproductionConfig, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the median regrets of some policies on the same functions, with the noise of the paper.
+    """Return the median regrets of some policies on the same functions with the paper's noise.
 
     Args:
         config: How much to run.

@@ -86,7 +86,7 @@ def table() -> pd.DataFrame:
 
 
 def papers_table() -> Path | None:
-    """Return the path of the paper's own table, or None where TRUVAR_DATA is not set or its folder has none."""
+    """Return the path of the paper's own table, or None if TRUVAR_DATA does not lead to it."""
     folder = os.environ.get(_DATA_VARIABLE)
     if not folder:
         return None

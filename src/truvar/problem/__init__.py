@@ -1,4 +1,4 @@
-"""Problem files: what to find, where, with which model, noise, cost and policy, as a TOML file or a dict.
+"""Problem files: goal, domain, model, noise, cost and policy, as a TOML file or a dict.
 
 `load_problem(path).study()` makes the study. Names are imported on first use:
 `truvar.problem.schema` imports no numerical library.

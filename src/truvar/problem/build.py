@@ -427,7 +427,7 @@ def _build_tasks(spec: TasksSpec) -> Tasks | None:
 
 
 def _build_policy(spec: PolicySpec) -> Policy | None:
-    """Build the policy from the section [policy]; None if it is empty, for the default of the study."""
+    """Build the policy from the section [policy]; None (the default) if it is empty."""
     options = spec.options
     for key in spec.given("beta", "among", "anticipate"):
         options[key] = getattr(spec, key)

@@ -1,4 +1,4 @@
-"""Messages for values that do not match a schema, the same for TOML files, Python dicts and HTTP requests.
+"""Messages for values that do not match a schema, for TOML files, dicts and HTTP requests.
 
 pydantic reports errors as records. `problem_message` and `request_message` turn one into a line
 such as `[noise] variance must be >= 0, got -0.1; give 0 or more`.
@@ -21,7 +21,7 @@ TABLE = "<table>"  # and this one: the value is a table of keys
 NUMBERS = "<numbers>"  # and this one: the value is a list of numbers
 VALUES = "<values>"  # and this one: the value is a list of texts
 
-# What a value must be and how to correct it, by pydantic's type of error; {...} is filled in from
+# Requirements on values, and how to meet them, by pydantic's type of error; {...} is filled in from
 # the error's context.
 _EXPECTED: dict[str, tuple[str, str]] = {
     "bool_type": ("true or false", "write true or false"),
@@ -71,7 +71,7 @@ def expects(expected: str, remedy: str = "correct it", *, parts: bool = False) -
 
 
 def rule_error(message: str) -> PydanticCustomError:
-    """Return the error for a rule between several keys; the message follows the name of their section."""
+    """Return the error for a rule between keys; the message follows their section's name."""
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
@@ -146,7 +146,7 @@ def _plain_numbers(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _toml_location(parts: Sequence[str | int], sections: Collection[str]) -> str:
-    """Return the place in a problem file: "seed", "[noise]", "[noise] variance", "[domain] grid.x"."""
+    """Return the place in a problem file, such as "seed", "[noise]" or "[domain] grid.x"."""
     if parts and parts[0] in sections:
         return f"[{parts[0]}] {_dotted(parts[1:])}".strip()
     return _dotted(parts)

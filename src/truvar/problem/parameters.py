@@ -1,4 +1,4 @@
-"""Parameters of a problem file, such as `lr = {log = [1e-6, 1e-1]}`, `depth = {integer = [1, 12]}`."""
+"""Parameters of a problem file, such as `lr = {log = [1e-6, 1e-1]}`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = ("range", "log", "integer", "ordinal", "categorical", "boolean", "date"
 
 
 class ParameterSpec(BaseModel):
-    """One column of a box or grid: exactly one of range, log, integer, ordinal, categorical, boolean and date."""
+    """One column of a box or grid: one type such as range, log, integer or date."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -43,13 +43,9 @@ from truvar.problem.parameters import Names, ParameterSpec
 
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
-_TRAVEL_KEYS = (
-    "travel",
-    "euclidean",
-    "great_circle",
-    "network",
-    "matrix",
-)  # of [cost], in the order of their sum
+# Keys of [cost] for travel, in the order in which the costs are added.
+_TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")
+# Keys of [goal], of which exactly one is given.
 _GOAL_KEYS = (
     "level_set",
     "level_set_below",
@@ -58,12 +54,9 @@ _GOAL_KEYS = (
     "fraction_of_min",
     "maximize",
     "minimize",
-)  # one is given
-_ENSEMBLE_KEYS = (
-    "transform",
-    "marginalise",
-    "initial",
-)  # of a model that is learned from the measurements
+)
+# Keys of [model] for a model that is learned from the measurements.
+_ENSEMBLE_KEYS = ("transform", "marginalise", "initial")
 
 # -- values
 # --------------------------------------------------------------------------------------------------
@@ -574,7 +567,9 @@ class NetworkSpec(StrictModel):
         default=None, description="Column of the domain's table with the place of each point."
     )
     rate: NonNegative = Field(default=1.0, description="Factor of the costs.")
-    directed: Flag = Field(default=False, description="Whether an edge leads one way only.")
+    directed: Flag = Field(
+        default=False, description="Whether an edge leads in one direction only."
+    )
 
 
 class MatrixSpec(StrictModel):
@@ -601,7 +596,7 @@ class VehicleSpec(StrictModel):
 
 
 class CostSpec(StrictModel):
-    """The cost of a measurement: base or column, plus ways and set-up, plus magnitude."""
+    """The cost of a measurement: base or column, plus travel, set-up and magnitude."""
 
     base: Number | None = Field(
         default=None,
@@ -622,7 +617,7 @@ class CostSpec(StrictModel):
     )
     euclidean: TravelRates | None = Field(
         default=None,
-        description="Rate by column for ways in a straight line: the root of the sum of (rate x "
+        description="Rate by column for straight lines: the root of the sum of (rate x "
         "difference)^2.",
         examples=[{"east_m": 0.25, "north_m": 0.25}],
     )
@@ -634,13 +629,13 @@ class CostSpec(StrictModel):
     )
     network: NetworkSpec | None = Field(
         default=None,
-        description="Shortest ways in a network: a table of edges, and the column with the place "
+        description="Shortest routes in a network: a table of edges, and the column with the place "
         "of each point.",
         examples=[{"table": "roads.csv", "places": "village"}],
     )
     matrix: MatrixSpec | None = Field(
         default=None,
-        description="Costs of all ways as a table: one row and one column per place.",
+        description="Costs of all legs as a table: one row and one column per place.",
         examples=[{"table": "minutes.csv", "places": "station"}],
     )
     setup: Rates | None = Field(
@@ -933,7 +928,7 @@ class StudySpec(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _add_missing_sections(cls, data: Any) -> Any:
-        """Add required sections that are missing as empty ones, whose own message says what they need."""
+        """Add missing required sections as empty ones, whose own message says what they need."""
         if not isinstance(data, Mapping):
             return data
         if "limits" in data:  # another name of [run]

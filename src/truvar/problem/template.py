@@ -26,7 +26,7 @@ class ProblemAnswers:
         threshold: The threshold of a level set.
         noise: Standard deviation of a measurement; None: learned.
         cost: Cost of a measurement.
-        travel: Cost per unit of way along some coordinates.
+        travel: Cost per unit of distance along some coordinates.
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
 
@@ -141,10 +141,10 @@ def _cost(answers: ProblemAnswers) -> str:
     lines = ["[cost]", f"base = {answers.cost!r}  # of each measurement, in any unit"]
     if answers.travel:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
-        lines.append(f"travel = {{{rates}}}  # cost per unit of way from the last place")
+        lines.append(f"travel = {{{rates}}}  # cost per unit of distance from the last place")
     else:
         lines.append(
-            f"# travel = {{{_key(answers.columns[0])} = 0.25}}  # cost per unit of way from the "
+            f"# travel = {{{_key(answers.columns[0])} = 0.25}}  # cost per unit of distance from the "
             "last place"
         )
     return "\n".join(lines) + "\n"

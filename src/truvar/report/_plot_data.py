@@ -59,7 +59,7 @@ class PlotData:
         ids: Ids of the measurements, in order. (t,)
         spent: Cost spent after each of them. (t,)
         measured: Measured points. (t, d)
-        values: Measured values; NaN for tasks other than the target and for gross errors that are
+        values: Measured values; NaN for tasks other than the target and for outliers that are
             left out. (t,)
         noise: Noise variances of the measurements. (t,)
         pending: Points of the pending suggestions.

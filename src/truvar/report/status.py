@@ -219,7 +219,7 @@ def format_percent(share: float) -> str:
 
 
 def study_warnings(study: Study, result: Result) -> list[str]:
-    """Return a message for each measurement that the model leaves out as a gross error.
+    """Return a message for each measurement that the model leaves out as an outlier.
 
     Args:
         study: The study.

@@ -1,4 +1,4 @@
-"""Storage of studies as event logs, in memory or in a database given by a URL (SQLite or PostgreSQL).
+"""Storage of studies as event logs, in memory or in a database (SQLite or PostgreSQL).
 
 A database needs SQLAlchemy (`pip install "truvar[store]"`), which is imported only when one is
 opened.

@@ -14,26 +14,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-ROW_COLUMNS = (
-    "goal",
-    "steps",
-    "spent",
-    "pending",
-    "created",
-    "changed",
-    "events",
-    "head",
-)  # that a row's covers
+# Columns that the checksum of a row covers.
+ROW_COLUMNS = ("goal", "steps", "spent", "pending", "created", "changed", "events", "head")
 
-TOKEN_COLUMNS = (
-    "name",
-    "digest",
-    "access",
-    "studies",
-    "created",
-    "expires",
-    "revoked",
-)  # that a token's covers
+# Columns that the checksum of a token covers.
+TOKEN_COLUMNS = ("name", "digest", "access", "studies", "created", "expires", "revoked")
 
 
 def event_checksum(previous: str, event: Mapping[str, Any]) -> str:
@@ -60,7 +45,10 @@ def row_checksum(row: Mapping[str, Any]) -> str:
 
 
 def name_checksum(name: str) -> str:
-    """Return the checksum of the name of a study. A renamed study gets another, so that the row keeps its own."""
+    """Return the checksum of the name of a study.
+
+    A renamed study gets another, so that the row keeps its own.
+    """
     return _digest([name])
 
 

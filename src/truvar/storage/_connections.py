@@ -1,4 +1,4 @@
-"""Connections to a database: the URL of a store, engines for SQLite and PostgreSQL, and their errors in words."""
+"""Connections to a database: URLs of stores, engines for SQLite and PostgreSQL, errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from truvar.storage._postgres import connection_class, postgres_arguments
 
 WRITE_TIMEOUT = 60  # seconds to wait for the write lock of SQLite
 SQLITE_TIMEOUT = 5  # seconds to wait for any other lock of SQLite
-COLLECT_AFTER = (
-    0.5  # seconds; an interrupt may leave a connection with the lock to the garbage collector
-)
+# Seconds after which garbage is collected: an interrupt may leave a connection with the lock there.
+COLLECT_AFTER = 0.5
 MIN_RETRY_WAIT = 0.001  # seconds between two attempts to take the write lock, at least
 MAX_RETRY_WAIT = 0.005  # seconds between two attempts to take the write lock, at most
 URL_EXAMPLES = "sqlite:///lake.db or postgresql://user:password@host/database"
@@ -60,7 +59,10 @@ DATABASE_ERRORS: dict[tuple[str, ...], str] = {
 
 
 def check_url(given: str) -> URL:
-    """Return the URL of a store with its driver, or raise. A password among its parameters is moved to its place."""
+    """Return the URL of a store with its driver, or raise.
+
+    A password among its parameters is moved to its place.
+    """
     shown = mask_passwords(repr(given))
     try:
         if not isinstance(given, (str, URL)):  # SQLAlchemy 2.0.0 returns anything else unchanged
@@ -147,7 +149,7 @@ def open_engine(url: URL, path: Path | None) -> Engine:
 
 
 def _take_write_lock(connection: Any) -> bool:
-    """Begin a transaction of SQLite that has the write lock; return whether that succeeded in `WRITE_TIMEOUT`.
+    """Begin an SQLite transaction with the write lock; return whether it was free in time.
 
     SQLite's own waiting tries less and less often, down to ten times a second. When many processes
     work on a study, the lock is hardly ever free at such a moment, and a late process could wait

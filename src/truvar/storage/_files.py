@@ -10,10 +10,8 @@ FileIdentity = tuple[int, int]  # device and inode
 FileState = tuple[int, int]  # time of the last change in nanoseconds, and size in bytes
 
 LOG_HEADER = 32  # bytes of the header of a write-ahead log
-LOG_MAGIC = (
-    0x377F0682,
-    0x377F0683,
-)  # its first four bytes; the last bit is the byte order of the checksum
+# First four bytes of the log; the last bit is the byte order of the checksum.
+LOG_MAGIC = (0x377F0682, 0x377F0683)
 CHECKED_WORDS = 6  # words of four bytes in the header that its checksum covers
 WORD_LIMIT = 1 << 32
 
@@ -38,7 +36,7 @@ class OpenFiles:
         self._log: FileIdentity | None = None  # SQLite opens it at the first transaction
 
     def is_replaced(self) -> bool:
-        """Return whether another file, or none, is now at the path of the database or of its log."""
+        """Return whether the path of the database or its log now has another file, or none."""
         if self.main is not None and file_identity(self._path) != self.main:
             return True
         log = file_identity(self._log_path)
@@ -47,7 +45,7 @@ class OpenFiles:
         return log != self._log
 
     def has_valid_log(self) -> bool:
-        """Return whether the log at its path can be read by others; one that is empty or missing can."""
+        """Return whether others can read the log at its path, as if it is empty or missing."""
         try:
             # The log itself is never locked. To open and close the database would release SQLite's
             # locks on it.

@@ -1,4 +1,6 @@
-"""Database tables of a store, as they are now. `truvar.storage._migrations` has those of earlier versions.
+"""Database tables of a store in their present version.
+
+`truvar.storage._migrations` has those of earlier versions.
 
 They are defined without SQLAlchemy's object-relational mapper, which takes a tenth of a second to
 import.
@@ -30,7 +32,10 @@ METADATA = MetaData()
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """Column type for times in UTC. SQLite stores no time zone, so every time is converted to UTC first."""
+    """Column type for times in UTC.
+
+    SQLite stores no time zone, so every time is converted to UTC first.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -1,4 +1,4 @@
-"""Time-outs of PostgreSQL: nobody waits without end, for a server that is frozen or a worker that stops.
+"""Time-outs of PostgreSQL, for servers that freeze and workers that stop.
 
 The server ends a session that is silent within a transaction, as that of a suspended process is. A
 process that computes for long within a transaction is not silent: a thread of it sends a statement
@@ -29,9 +29,8 @@ IDLE_TIMEOUT = 40
 STATEMENT_TIMEOUT = 600  # seconds after which the server ends a statement
 CONNECT_TIMEOUT = 5  # seconds to wait for a connection
 ANSWER_TIMEOUT = 15  # seconds to wait for an answer that waits for no lock
-CHANGE_TIMEOUT = (
-    LOCK_TIMEOUT + 5
-)  # seconds to wait for an answer within a change; the server reports a lock first
+# Seconds to wait for an answer within a change; the server reports a lock first.
+CHANGE_TIMEOUT = LOCK_TIMEOUT + 5
 ALIVE_SECONDS = 10.0  # between two statements that show that a transaction is alive
 WATCH_SECONDS = 0.5  # between two looks at the connections
 NO_ANSWER = "no answer within"
@@ -68,7 +67,7 @@ class OpenTransaction:
         self.lock = threading.Lock()
 
     def send_statement(self) -> None:
-        """Show the server that the transaction is alive, unless it waits for an answer and is not silent."""
+        """Show the server that the transaction is alive, unless it awaits an answer anyway."""
         with self.lock, suppress(Exception):  # the transaction itself finds out what is wrong
             if self.is_open and self.driver.deadline is None:
                 self.driver.execute("SELECT 1")
@@ -81,7 +80,7 @@ _thread: threading.Thread | None = None
 
 
 def postgres_arguments(url: URL) -> dict[str, Any]:
-    """Return the arguments for the driver that set the time-outs, after the options that the URL has."""
+    """Return the driver's arguments for the time-outs, after the options of the URL."""
     given = url.query.get("options", "")
     options = {
         "lock_timeout": LOCK_TIMEOUT,
@@ -135,7 +134,7 @@ def is_overdue(error: BaseException | None) -> bool:
 def _renewing(
     connection: Any, gen: Generator[Any, Any, Any], patience: float
 ) -> Generator[Any, Any, Any]:
-    """Run a generator of psycopg with a deadline, which moves whenever a part of the answer has come."""
+    """Run a generator of psycopg with a deadline that moves with each part of the answer."""
     connection.deadline = time.monotonic() + patience
     try:
         state = next(gen)
@@ -150,7 +149,7 @@ def _renewing(
 
 @contextmanager
 def keep_alive(connection: Connection) -> Iterator[None]:
-    """Keep a transaction of PostgreSQL from being ended for silence as long as this process is alive."""
+    """Keep a PostgreSQL transaction from being ended for silence while this process lives."""
     if connection.dialect.name != "postgresql":
         yield
         return

@@ -43,7 +43,9 @@ def rename_study(storage: RDBStorage, name: str, new_name: str) -> None:
 
 
 def delete_study(storage: RDBStorage, name: str, who: str | None = None) -> int:
-    """Delete a study with all its events, for good. The store keeps a line about it (see `deletions`).
+    """Delete a study with all its events permanently.
+
+    The store keeps a line about it (see `deletions`).
 
     Args:
         storage: The store.
@@ -75,7 +77,10 @@ def _study_id(connection: Connection, name: str) -> int:
 
 
 def _change_tokens(connection: Connection, change: Callable[[list[str]], list[str]]) -> None:
-    """Change the lists of studies that tokens are for. A damaged token is refused anyway, and stays so."""
+    """Change the lists of studies that tokens are for.
+
+    A damaged token is refused anyway, and stays so.
+    """
     for row in read_token_rows(connection):
         if row.get("studies") is None or row["checksum"] != token_checksum(row):
             continue

@@ -14,11 +14,11 @@ from truvar.storage._models import EVENTS, STUDIES, TOKENS
 from truvar.storage.deletions import copy_deletions
 from truvar.storage.rdb import RDBStorage
 
-_BLOCK = 200  # rows that are copied at once
+_BLOCK = 200  # rows that are copied together
 
 
 def copy_store(source: RDBStorage, target: RDBStorage) -> int:
-    """Copy all studies of a store to a new one, as they are at one moment. Others may go on working meanwhile.
+    """Copy all studies of a store, as of one moment, to a new one. Others may go on working.
 
     Args:
         source: The store.

@@ -31,9 +31,8 @@ from truvar.messages import for_interface
 
 MAX_NAME_LENGTH = 100  # characters in the name of a new study
 MAX_AUTHOR_LENGTH = 200  # characters of the author of an event
-MAX_STORED_NAME_LENGTH = (
-    200  # characters in the name of a stored study; release 0.1.0 created names of this length
-)
+# Characters in the name of a stored study; release 0.1.0 created names of this length.
+MAX_STORED_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,10 @@ class Transaction:
 
 
 class EventLog(Protocol):
-    """A place where the events of one study are stored. `truvar.testing.check_event_log` tests an implementation."""
+    """Storage of the events of one study.
+
+    `truvar.testing.check_event_log` tests an implementation.
+    """
 
     def since(self, number: int) -> Sequence[Event]:
         """Return the events after that number; 0 gives all of them."""

@@ -1,4 +1,4 @@
-"""The studies that were deleted from a store: name, author, time and number of events, and nothing else of them.
+"""Records of deleted studies: name, author, time and number of events.
 
 The table is not one of the schema. It is created by the first deletion, so that no store is
 migrated for it and earlier releases, which do not know it, still open the store. Where the database

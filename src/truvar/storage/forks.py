@@ -43,7 +43,7 @@ class _LockedObject(Protocol):
         ...
 
     def unlock_in_child(self) -> None:
-        """Replace the lock, which a thread that is not in this process holds, and undo what it has left."""
+        """Replace the lock that a thread of the parent process holds, and undo its changes."""
         ...
 
 
@@ -62,9 +62,8 @@ class _ConnectedObject(Protocol):
 locked_objects: weakref.WeakSet[_LockedObject] = weakref.WeakSet()
 connected_objects: weakref.WeakSet[_ConnectedObject] = weakref.WeakSet()
 
-_uses_lock = (
-    threading.Lock()
-)  # taken itself: an interrupt within Condition.__enter__ would leave it taken
+# Taken itself: an interrupt within Condition.__enter__ would leave it taken.
+_uses_lock = threading.Lock()
 _uses_changed = threading.Condition(_uses_lock)
 _uses: Counter[int] = Counter()  # databases in use, by thread
 _is_over = threading.Event()  # set unless a thread is about to fork
@@ -90,7 +89,10 @@ def database_use() -> Iterator[None]:
 
 
 def let_fork() -> None:
-    """Let a thread that waits to fork take a lock first; one that is taken again and again is hardly ever free."""
+    """Let a thread that waits to fork take a lock first.
+
+    A lock that is taken again and again is hardly ever free.
+    """
     if not _is_over.is_set():
         _is_over.wait(_MAX_FORK_WAIT)
 

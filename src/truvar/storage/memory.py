@@ -12,7 +12,9 @@ from truvar.storage.forks import Lock, locked_objects
 
 
 class InMemoryEventLog:
-    """Event log that lasts as long as the object. A transaction of another thread waits until one has ended.
+    """Event log that lasts as long as the object.
+
+    A transaction of another thread waits until one has ended.
 
     Args:
         events: Events to begin with.
@@ -32,7 +34,10 @@ class InMemoryEventLog:
         return self._lock
 
     def unlock_in_child(self) -> None:
-        """Replace the lock after a fork. The events of a transaction are appended at its end, all or none."""
+        """Replace the lock after a fork.
+
+        The events of a transaction are appended at its end, all or none.
+        """
         self._lock = threading.RLock()
 
     def since(self, number: int) -> Sequence[Event]:

@@ -55,9 +55,8 @@ from truvar.storage.serialization import deserialize, dump_json, serialize
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNREACHABLE_SECONDS = (
-    5.0  # after an answer was waited for in vain, in which no other is waited for
-)
+# Seconds after a time-out during which no other answer is waited for.
+_UNREACHABLE_SECONDS = 5.0
 _DAMAGED_GOAL = "damaged"  # in the list, of a study whose row cannot be trusted
 _LISTED_COLUMNS = ("name", "goal", "steps", "spent", "pending", "created", "changed")
 
@@ -87,7 +86,9 @@ _storages: weakref.WeakSet[RDBStorage] = weakref.WeakSet()  # all of this proces
 
 
 class RDBStorage:
-    """Store of studies in a database. The database is opened, and its tables are migrated, at the first use.
+    """Store of studies in a database.
+
+    The database is opened, and its tables are migrated, at the first use.
 
     Args:
         url: URL of an SQLite file or a PostgreSQL database.
@@ -159,7 +160,7 @@ class RDBStorage:
         return RDBEventLog(self, name, None)
 
     def find_damage(self) -> str | None:
-        """Return the first damage that SQLite finds in its own file; None if there is none, and for PostgreSQL."""
+        """Return the first damage that SQLite finds in its file; None without one or SQLite."""
         if not self.is_sqlite:
             return None
         with self.read_transaction() as connection:
@@ -216,7 +217,9 @@ class RDBStorage:
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
-        """Open a transaction for writing. It creates the tables if there are none, and migrates older ones.
+        """Open a transaction for writing.
+
+        It creates the tables if there are none, and migrates older ones.
 
         Raises:
             StoreNotFoundError: If the folder for an SQLite file does not exist.
@@ -276,7 +279,7 @@ class RDBStorage:
             yield connection
 
     def _check_file(self, connection: Connection, committed: bool = False) -> None:
-        """Check that the SQLite file of a connection, and its write-ahead log, are still those at their paths.
+        """Check that a connection's SQLite file and write-ahead log are still at their paths.
 
         SQLite keeps both files open and writes a transaction to the log. A log that was removed or
         overwritten takes a commit without an error, and nobody else can read it.
@@ -297,7 +300,7 @@ class RDBStorage:
             raise self._file_changed(committed)
 
     def _file_changed(self, committed: bool = False) -> StorageError:
-        """Have the next connections opened to the file that is at the path then, and return the exception for now.
+        """Have the next connections opened to the file at the path, and return an exception.
 
         The connections of one process share the state of SQLite's log, so those of other objects
         are closed too.
@@ -348,12 +351,18 @@ class RDBStorage:
             return self._engine
 
     def close_before_fork(self) -> None:
-        """Close the connections to an SQLite file that nobody uses: SQLite takes those of a parent for its own."""
+        """Close unused connections to an SQLite file.
+
+        SQLite takes those of a parent process for its own.
+        """
         if self.is_sqlite and self._engine is not None:
             self._engine.dispose()
 
     def forget_in_child(self) -> None:
-        """Forget the engine after a fork: a process cannot share connections with its parent, nor end them."""
+        """Forget the engine after a fork.
+
+        A process cannot share connections with its parent, nor end them.
+        """
         self._engine_lock = threading.Lock()
         self._engine = None
         if self._finalizer is not None:
@@ -530,7 +539,7 @@ class RDBEventLog:
     def _read_events(
         self, connection: Connection, after: int, row: Mapping[str, Any]
     ) -> list[Event]:
-        """Return the events after a number, whose checksums must lead to that in the row of the study."""
+        """Return the events after a number; their checksums must lead to that in the row."""
         if after > row["events"]:
             raise self._damaged(
                 f"it has {row['events']} events, but {after} were read before: an older copy was "
@@ -603,7 +612,7 @@ class RDBEventLog:
         return None
 
     def _problem_of_end(self, number: int, head: str) -> str | None:
-        """Return what is wrong with the last event, given the number of events that were read and its checksum."""
+        """Return what is wrong with the last event, by the number of events and its checksum."""
         with self.storage.read_transaction() as connection:
             row = self._read_row(connection)
             of_study = EVENTS.c.study_id == self._study_id

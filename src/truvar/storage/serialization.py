@@ -34,15 +34,10 @@ if TYPE_CHECKING:
 
 _STUDY_FORMAT = "truvar study 1"  # value of "format" in a study as JSON
 _KERNEL_MODULE = "sklearn.gaussian_process.kernels"
-_DEFAULT_BOUNDS = {
-    "kind": "tuple",
-    "values": [1e-05, 100000.0],
-}  # of a kernel's parameters, as stored
-_RESTORED_TIMES = (
-    "datetime64[ns]",
-    "datetime64[us]",
-    "datetime64[s]",
-)  # column types that are stored as text
+# Bounds of a kernel's parameters by default, as stored.
+_DEFAULT_BOUNDS = {"kind": "tuple", "values": [1e-05, 100000.0]}
+# Column types that are stored as text.
+_RESTORED_TIMES = ("datetime64[ns]", "datetime64[us]", "datetime64[s]")
 # Types of columns that `_serialize_column` writes. Others, such as text of a fixed width, may take
 # memory at will.
 _COLUMN_TYPES = frozenset(
@@ -215,7 +210,10 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
 
 
 def dump_json(value: Any) -> str:
-    """Return JSON values as compact text. A float is written in its shortest form that reads back exactly."""
+    """Return JSON values as compact text.
+
+    A float is written in its shortest form that reads back exactly.
+    """
     return json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -240,7 +238,7 @@ def _kernel_class(name: str) -> Any:
 
 
 def _deserialize_named_kernel(serialized: Mapping[str, Any]) -> NamedKernel | None:
-    """Return a stored scikit-learn kernel as a `NamedKernel` if it is one, with the bounds that it has by default."""
+    """Return a stored kernel as a `NamedKernel` if it is one with default bounds."""
     variance = None
     shape = serialized
     if serialized["kind"] == "Product":
@@ -358,7 +356,7 @@ class _StoredTable:
         return frame
 
     def read_numbers(self, name: str) -> Array | None:
-        """Return a column of numbers without pandas; None if it is no such column, or its name is not unique."""
+        """Return a column of numbers without pandas; None if it is not numeric or not unique."""
         found = [column for column in self.columns if column["name"] == name]
         if len(found) != 1 or np.dtype(found[0]["type"]).kind not in "biuf":
             return None

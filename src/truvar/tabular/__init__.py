@@ -1,4 +1,4 @@
-"""Tables as people have them: files, tables of other libraries, and the names and types of their columns."""
+"""Tables as people have them: files, tables of other libraries, and types of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a user's table before they become coordinates: names, and types that no coordinate has.
+"""Columns of a user's table before they become coordinates: names, and unusable types.
 
 | column | what happens |
 |---|---|
@@ -57,7 +57,7 @@ def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def default_coordinates(frame: pd.DataFrame, label: str | None) -> tuple[str, ...]:
-    """Return the columns that are coordinates where none are named: all but labels and empty ones without a name.
+    """Return the default coordinates: all columns but labels and empty ones without a name.
 
     Args:
         frame: The table.
@@ -82,7 +82,7 @@ def default_coordinates(frame: pd.DataFrame, label: str | None) -> tuple[str, ..
 
 
 def file_label(given: Any, frame: pd.DataFrame, columns: Sequence[str] | None) -> str | None:
-    """Return the column of a file that names its rows without being asked to: a first one without a name.
+    """Return the column of a file that names its rows: a first one without a name.
 
     The rows of a DataFrame are named by its index, so that `frame.loc[label]` is the row.
 
@@ -110,7 +110,9 @@ def empty_column(name: str, frame: pd.DataFrame) -> InvalidDomainError:
 
 
 def warn_of_shifted_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """Warn if pandas may have taken the first cell of every line for a label, because all lines end with a delimiter.
+    """Warn if pandas may have taken the first cell of every line for a label.
+
+    It does so if all lines end with a delimiter.
 
     The last column is empty then, and the rows have labels without a name. A table with labels of
     its own and a last column that is yet to be filled in looks the same, so that this is no error.
@@ -150,7 +152,7 @@ def _is_unnamed(name: str) -> bool:
 
 
 def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose coordinates have types that `table_parameter` reads: numbers as objects become floats.
+    """Return a table with types that `table_parameter` reads: numbers as objects become floats.
 
     Columns that are missing or duplicated are left to the checks that name them.
 
@@ -194,7 +196,7 @@ _COMPLEX_REMEDY = "give the real and the imaginary part as two columns"
 
 
 def _check_objects(name: str, values: Sequence[Any]) -> None:
-    """Refuse a column of objects or text that stands for something else than numbers, dates or categories."""
+    """Refuse a column of objects other than numbers, dates or categories."""
     for value in values:
         if isinstance(value, complex):
             raise _not_a_coordinate(name, "complex numbers", value, _COMPLEX_REMEDY)

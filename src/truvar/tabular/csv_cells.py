@@ -12,7 +12,10 @@ _QUOTE = "'"  # in front of a text that begins like a formula; spreadsheets do n
 
 
 def measurements_csv(frame: pd.DataFrame) -> str:
-    """Return a table as CSV text in which no name and no text can be taken for a formula. Numbers are unchanged."""
+    """Return a table as CSV text without names or texts that look like formulas.
+
+    Numbers are unchanged.
+    """
     return str(quoted_frame(frame).to_csv(index=False))
 
 

@@ -1,4 +1,4 @@
-"""Delimited text as people have it: semicolons or tabs, decimal commas, thousands separators, units in headers.
+"""Delimited text with semicolons or tabs, decimal commas, thousands separators and units.
 
 | file | delimiter | 1234.5 is |
 |---|---|---|
@@ -23,16 +23,13 @@ from io import StringIO
 from truvar.exceptions import InvalidArgumentError
 
 _DELIMITERS = (",", ";", "\t", "|")
-_OTHER_DELIMITERS = {
-    "spaces": r"\s+",
-    "colons": ":",
-}  # recognised, but refused: they also occur within cells
+# Recognised, but refused: they also occur within cells.
+_OTHER_DELIMITERS = {"spaces": r"\s+", "colons": ":"}
 _MIN_LINES = 2  # the header and a row
 _CHECKED_LINES = 20  # lines that must split alike
-_GROUPING = (
-    " '\u2019\u00a0\u2009\u202f"  # characters between thousands that are never a decimal sign
-)
-_MISSING = frozenset(
+# Characters between thousands that are never a decimal sign.
+_GROUPING = " '\u2019\u00a0\u2009\u202f"
+_MISSING_TEXTS = frozenset(
     {"", "-", "--", "–", "—", "na", "n/a", "nan", "null", "none", "#n/a"}
 )  # in lower case
 
@@ -139,7 +136,7 @@ def read_cells(text: str) -> DelimitedText:
 def from_rows(
     header: Sequence[str], rows: Sequence[tuple[int, list[str]]], delimiter: str = ","
 ) -> DelimitedText:
-    """Return rows of cells with the format of their numbers; empty cells beyond the header are left out.
+    """Return rows of cells with their number format, without empty cells beyond the header.
 
     Raises:
         InvalidArgumentError: If decimal signs are mixed.
@@ -155,7 +152,7 @@ def from_rows(
 
 
 def _find_delimiter(text: str) -> str:
-    """Return the delimiter of a text: the character that splits its first line into the most names."""
+    """Return the delimiter of a text: the one that splits its first line into most names."""
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     header = re.sub(r'"[^"]*"', "", first)
     return max(_DELIMITERS, key=header.count)
@@ -184,14 +181,14 @@ def check_delimiter(text: str) -> None:
 
 
 def has_repeated_names(text: str) -> bool:
-    """Return whether the first line of a text with commas between its cells names a column twice."""
+    """Return whether the first line of a comma-separated text names a column twice."""
     first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
     names = [name.strip() for name in first.split(",") if name.strip()]
     return len(set(names)) < len(names)
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text has commas between its cells and numbers as Python writes them, without quotes."""
+    """Return whether a text is comma-separated, unquoted, with numbers as Python writes them."""
     return _find_delimiter(text) == "," and _SUSPICIOUS.search(text) is None
 
 
@@ -253,7 +250,7 @@ def _first_of_each_form(rows: Iterable[tuple[int, list[str]]]) -> dict[str, tupl
 
 def is_missing(cell: str) -> bool:
     """Return whether a cell stands for a missing value."""
-    return cell.strip().lower() in _MISSING
+    return cell.strip().lower() in _MISSING_TEXTS
 
 
 # -- headers

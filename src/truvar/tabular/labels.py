@@ -1,4 +1,4 @@
-"""Labels of the rows of a user's own table: the index of a DataFrame, or a column that names the rows.
+"""Labels of the rows of a user's table: the index of a DataFrame, or a column of names.
 
 | name | meaning |
 |---|---|
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Types of an index that are restored. A type that names a size may take memory at will.
-_RESTORABLE = re.compile(
+_RESTORABLE_DTYPE = re.compile(
     r"u?int(8|16|32|64)|float(16|32|64)|bool|str|string(\[\w+\])?|(datetime|timedelta)64\[[^\[\]]+\]"
 )
-_PLAIN = (str, int, float, bool, type(None))  # types of labels that JSON has
+_JSON_TYPES = (str, int, float, bool, type(None))  # types of labels that JSON has
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def label_text(label: Any) -> str:
 
 
 def label_to_json(label: Any) -> Any:
-    """Return a label as a JSON value: a list for several levels, text for what JSON has no type for."""
+    """Return a label as a JSON value: a list for several levels, text for other types."""
     if isinstance(label, tuple):
         return [_plain(part) for part in label]
     return _plain(label)
@@ -162,12 +162,12 @@ def label_to_json(label: Any) -> Any:
 def _plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):  # dates and times
         return value.isoformat()
-    return value if isinstance(value, _PLAIN) else str(value)
+    return value if isinstance(value, _JSON_TYPES) else str(value)
 
 
 def _is_restorable(dtype: str) -> bool:
     """Return whether an index of that type is rebuilt from JSON values."""
-    return _RESTORABLE.fullmatch(dtype) is not None
+    return _RESTORABLE_DTYPE.fullmatch(dtype) is not None
 
 
 def label_key(label: Any) -> str:

@@ -74,7 +74,7 @@ def as_table(table: Any) -> pd.DataFrame:
 
 
 def _from_python(table: Any) -> pd.DataFrame | None:
-    """Return a dictionary of columns, a list of rows by column, a structured array or a Series as a DataFrame.
+    """Return a dictionary, a list of rows, a structured array or a Series as a DataFrame.
 
     Returns:
         The table; None if it is none of these.
@@ -109,7 +109,7 @@ def _from_python(table: Any) -> pd.DataFrame | None:
 
 
 def _plain_column(column: Any) -> Any:
-    """Return an array with NumPy's text type replaced by Python objects, which pandas reads correctly."""
+    """Return an array with NumPy's text as Python objects, which pandas reads correctly."""
     return column.astype(object) if column.dtype.kind in "US" else column
 
 
@@ -241,7 +241,7 @@ def parse_table(text: str) -> pd.DataFrame:
 
 
 def excel_rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of the first sheet of a workbook that are not empty: number and cells as text.
+    """Return the non-empty rows of a workbook's first sheet: number and cells as text.
 
     Raises:
         MissingDependencyError: If openpyxl is not installed.

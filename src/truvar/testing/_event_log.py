@@ -120,7 +120,7 @@ def check_concurrent_writers(open_log: OpenLog) -> None:
 
 
 def check_study(open_log: OpenLog) -> None:
-    """Check that a study on the event log continues as a study in memory does, however often it is reopened."""
+    """Check that a study on the event log continues as in memory, however often reopened."""
     memory = _study()
     stored = _study(store=open_log("study"), name="study")
     for _ in range(3):
@@ -179,7 +179,10 @@ def _append(event_log: EventLog, number: int, events: Sequence[Event]) -> None:
 
 
 def _equal(found: Sequence[Event], expected: Sequence[Event]) -> bool:
-    """Return whether two lists of events are serialized alike; arrays have no `==` that gives one Boolean."""
+    """Return whether two lists of events are serialized alike.
+
+    Arrays have no `==` that gives one Boolean.
+    """
     return [event_to_dict(event) for event in found] == [event_to_dict(event) for event in expected]
 
 

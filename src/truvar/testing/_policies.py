@@ -34,9 +34,8 @@ LEVELS = NoiseLevels(variance=[1e-4, 1e-2, 0.1], cost=[9.0, 4.0, 1.0])
 
 BATCH = 4  # suggestions in a batch
 FINE_POINTS = 101  # points of the domain on which repeated suggestions are counted
-NEGLIGIBLE_NOISE = (
-    1e-6  # noise variance (prior variance 1) with which measuring a point twice is of no use
-)
+# Noise variance (prior variance 1) with which measuring a point twice is of no use.
+NEGLIGIBLE_NOISE = 1e-6
 
 
 def check_policy(policy: Policy) -> None:
@@ -99,7 +98,7 @@ def check_finite_domain(policy: Policy) -> None:
 
 
 def check_box(policy: Policy) -> None:
-    """Check that suggestions in a box lie inside, and that points between the representers are scored."""
+    """Check that suggestions lie in the box, and points between representers are scored."""
     for goal in supported_goals(policy):
         study = _study(policy, goal, Domain.box(x=(0.0, 1.0), representers=20))
         for _ in range(2):
@@ -115,7 +114,7 @@ def check_box(policy: Policy) -> None:
 
 
 def check_batch(policy: Policy) -> None:
-    """Check that several suggestions can be asked for at once, and told in any order."""
+    """Check that several suggestions can be asked for together, and told in any order."""
     for goal in supported_goals(policy):
         study = _study(policy, goal)
         batch = _ask_batch(study)
@@ -168,7 +167,10 @@ def check_pending(policy: Policy) -> None:
 
 
 def check_levels(policy: Policy) -> None:
-    """Check that the policy chooses among noise levels, keeps to its own, or raises `UnsupportedNoiseLevelsError`."""
+    """Check that the policy chooses among noise levels, keeps to its own, or refuses them.
+
+    It refuses them by `UnsupportedNoiseLevelsError`.
+    """
     for goal in supported_goals(policy):
         allowed = range(len(LEVELS.variance))
         try:
@@ -206,7 +208,7 @@ def check_travel_cost(policy: Policy) -> None:
 
 
 def check_seeds(policy: Policy) -> None:
-    """Check that one seed gives one sequence of suggestions, whatever the policy object was used for in between."""
+    """Check that one seed gives one sequence of suggestions, whatever was done in between."""
     for goal in supported_goals(policy):
         first = _study(policy, goal)
         other = _study(policy, goal, seed=1)

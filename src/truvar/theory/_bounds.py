@@ -75,7 +75,7 @@ class EpochBound:
 
 @dataclass(frozen=True)
 class CostBound:
-    """Theorem 3.1: with probability 1 - delta, epsilon-accuracy by the time that `cost` is spent."""
+    """Theorem 3.1: epsilon-accuracy with probability 1 - delta once `cost` is spent."""
 
     epsilon: float
     delta: float
@@ -211,7 +211,7 @@ PAPER = Constants("as printed", sums=1.0, late=2.0, inside=16.0, overshoot=False
 
 @dataclass(frozen=True)
 class Horizon:
-    """Number and cost of measurements after which a corollary promises epsilon-accuracy with probability 1 - delta.
+    """Measurements and cost after which a corollary promises epsilon-accuracy.
 
     Attributes:
         steps: Number of measurements.
@@ -235,7 +235,7 @@ def simplified(
     constants: Constants = DERIVED,
     gain: InformationGain | None = None,
 ) -> Horizon:
-    """Evaluate the corollary of supp. D, eq. (37): one noise variance, one cost, eta_(1) = 1, r = 1/2.
+    """Evaluate the corollary of supp. D, eq. (37): one noise variance and cost, r = 1/2.
 
     Args:
         setting: Prior, noise and cost.
@@ -261,7 +261,7 @@ def improved(
     constants: Constants = DERIVED,
     gain: InformationGain | None = None,
 ) -> Horizon:
-    """Evaluate Corollary 3.1, eq. (17), whose dependence on the noise is better; arguments as in `simplified`."""
+    """Evaluate Corollary 3.1, eq. (17), which depends less on the noise than `simplified`."""
     noise, cost = _one_level(setting)
     return _improved(
         setting, epsilon, delta, constants, noise, cost, gain or InformationGain(setting), 0
@@ -285,7 +285,7 @@ def choose_noise(
     constants: Constants = DERIVED,
     gains: Sequence[InformationGain] | None = None,
 ) -> list[Horizon]:
-    """Evaluate Corollary 3.2: c(k) T*(k) of every noise level, cheapest first; the first is the best level."""
+    """Evaluate Corollary 3.2: c(k) T*(k) of every noise level, the best level first."""
     levels = setting.levels
     if not levels:
         raise InvalidArgumentError(
@@ -305,9 +305,8 @@ def _improved(
     setting: TheorySetting, epsilon: float, delta: float, constants: Constants, noise: float, cost: float,
     gain: InformationGain, level: int,
 ) -> Horizon:  # fmt: skip
-    early = (
-        constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise
-    )  # epochs that begin with variances above it
+    # Epochs that begin with variances above it.
+    early = constants.first(noise) * 6 * (1 + setting.slack) ** 2 / noise
     late = constants.sums * constants.late * noise
 
     def needed(gamma: float, beta: float, accuracy: float) -> float:

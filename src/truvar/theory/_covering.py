@@ -1,4 +1,4 @@
-"""Bounds on C*(xi, M), eq. (11): the least cost of measurements after which sigma is at most xi on all of M.
+"""Bounds on C*(xi, M), eq. (11): the least cost that brings sigma to xi on all of M.
 
 Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1,
 2, 4, ..., to measure the best site for the widest point of M m times over (m repeats are one
@@ -25,7 +25,9 @@ _MAX_MULTISETS = 200_000  # multisets tried for an exact value
 
 
 class Covering:
-    """Upper bounds on C*(xi, M) for one M and any xi; attempts are cached, and a smaller xi continues them.
+    """Upper bounds on C*(xi, M) for one M and any xi.
+
+    Attempts are cached, and a smaller xi continues them.
 
     Args:
         setting: Prior, noise and cost.
@@ -62,7 +64,7 @@ class Covering:
 
 @dataclass
 class _Attempt:
-    """An attempt that measures the best site for the widest point, `repeats` times over, again and again.
+    """An attempt that repeatedly measures the best site for the widest point.
 
     Attributes:
         widest: Largest variance left after each step.
@@ -84,7 +86,7 @@ class _Attempt:
         self.spent.append(0.0)
 
     def cost(self, width: float, limit: float) -> float:
-        """Return the cost of bringing every variance to `width`; infinite if that is not below the limit."""
+        """Return the cost of bringing every variance to `width`; infinite above the limit."""
         while (
             self.widest[-1] > width
             and self.spent[-1] < limit
@@ -111,7 +113,7 @@ class _Attempt:
 
 
 def exact_cover(setting: TheorySetting, xi: float, among: Mask | None = None) -> float:
-    """Return C*(xi, M) by trying multisets of measurements in the order of their cost, for a few points only.
+    """Return C*(xi, M) by trying multisets of measurements in order of cost, for few points.
 
     Raises:
         InvalidArgumentError: If more than `_MAX_MULTISETS` multisets would have to be tried.

@@ -34,12 +34,10 @@ from truvar.theory._setting import Conditioned, TheorySetting
 
 _GREEDY_SHARE = 1 - exp(-1)  # share of gamma_T that greedy choice attains at least
 _MAX_GREEDY_STEPS = 1000  # steps of the greedy sequence
-_MAX_SITES_BESIDE_GREEDY = (
-    1000  # sites up to which the relaxation is solved although greedy choice gives a bound too
-)
-_MAX_RELAXATION_SITES = (
-    3000  # sites up to which the relaxation is solved where greedy choice gives none
-)
+# Sites up to which the relaxation is solved although greedy choice gives a bound too.
+_MAX_SITES_BESIDE_GREEDY = 1000
+# Sites up to which the relaxation is solved where greedy choice gives none.
+_MAX_RELAXATION_SITES = 3000
 _MAX_RELAXATION_WORK = 1e10  # m^3 x iterations spent on one relaxation, but at least two iterations
 _RELAXATION_GAP = 1e-2  # relative gap at which a relaxation counts as solved
 _MAX_MULTISETS = 200_000  # multisets tried for an exact value
@@ -113,7 +111,7 @@ class InformationGain:
             self._largest_ratio.append(float((given.variance / self._noise).max()))
 
     def _relaxed(self, steps: int) -> float:
-        """Return the bound from concavity, at counts that multiplicative steps bring near the best."""
+        """Return the bound from concavity, at counts that multiplicative steps improve."""
         if steps in self._solved:
             return self._solved[steps]
         if self._covariance is None:
@@ -138,7 +136,7 @@ class InformationGain:
 
 
 def _relaxation(covariance: Array, precision: Array) -> tuple[float, Array]:
-    """Return 1/2 log det(I + W^1/2 K W^1/2) and the posterior variances, for measurements of total precision W."""
+    """Return 1/2 log det(I + W^1/2 K W^1/2) and the posterior variances, for precisions W."""
     root = np.sqrt(precision)
     factor = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * covariance * root)
     half = solve_triangular(factor, root[:, None] * covariance, lower=True, check_finite=False)

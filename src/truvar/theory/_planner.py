@@ -1,4 +1,4 @@
-"""Budget that an epsilon needs, by simulation: the study is run on functions drawn from its own prior.
+"""Budget that an epsilon needs, by simulation on functions drawn from the prior.
 
 f need not be drawn on the whole domain. If each value is drawn from the posterior predictive
 distribution of the measurement that was asked for, N(mu_{t-1}(x_t), sigma_{t-1}^2(x_t) + noise),
@@ -46,7 +46,7 @@ class Simulated(Protocol):
         ...
 
     def sample_measurement(self, what: Any, rng: np.random.Generator) -> float:
-        """Return a value that the measurement could give, drawn from its posterior predictive distribution."""
+        """Return a value drawn from the posterior predictive distribution."""
         ...
 
     def tell(self, what: Any, y: float) -> object:
@@ -88,7 +88,7 @@ class Plan:
         return np.asarray(np.quantile(self.paths, q, axis=0))
 
     def budget(self, share: float = 0.5) -> float | None:
-        """Return the cost by which this share of the runs reached epsilon, or None if too few did."""
+        """Return the cost by which this share of the runs reached epsilon; None if too few did."""
         if not 0 < share <= 1:
             raise InvalidArgumentError(
                 f"share must be > 0 and <= 1, got {share}; give a number such as 0.9"
@@ -161,7 +161,7 @@ def simulate(
 def _run(
     study: Simulated, epsilon: float, budget: float, steps: int, rng: np.random.Generator
 ) -> tuple[Array, Array, bool]:
-    """Return the cost spent and epsilon after each measurement, and whether the run reached epsilon."""
+    """Return cost and epsilon after each measurement, and whether epsilon was reached."""
     there = False
     while study.steps < steps and not there:
         try:

@@ -1,4 +1,4 @@
-r"""The setting of the theorems: a prior on finitely many points, the possible measurements with noise and cost, epochs.
+r"""The setting of the theorems: a prior on finitely many points, measurements, epochs.
 
 | paper | here | shape |
 |---|---|---|
@@ -58,7 +58,7 @@ class TheorySetting:
 
     @staticmethod
     def of(posterior: Posterior, candidates: Candidates, confidence: Confidence) -> TheorySetting:
-        """Return the setting of a study from its prior, its candidates before the first choice, and its epochs."""
+        """Return the setting of a study: its prior, first candidates and epochs."""
         variance = posterior.scale**2
 
         @lru_cache(max(1, _CACHED_ENTRIES // len(posterior.sites)))
@@ -137,7 +137,7 @@ class TheorySetting:
 
     @property
     def levels(self) -> list[tuple[float, float]]:
-        """Noise variance and cost of each level, if they are the same everywhere; otherwise an empty list."""
+        """Noise variance and cost of each level if they are constant; otherwise empty."""
         same = bool(np.ptp(self.noise, axis=0).max() == 0 and np.ptp(self.cost, axis=0).max() == 0)
         return list(zip(self.noise[0].tolist(), self.cost[0].tolist(), strict=True)) if same else []
 
@@ -147,7 +147,7 @@ class TheorySetting:
 
 
 class Conditioned:
-    """Prior variances conditioned on measurements; they do not depend on the measured values. Owns its arrays."""
+    """Prior variances conditioned on measurements, whatever their values. Owns its arrays."""
 
     def __init__(self, setting: TheorySetting) -> None:
         self._column = setting.column
@@ -161,7 +161,7 @@ class Conditioned:
         return np.asarray(self._column(x) - rows[:, x] @ rows)
 
     def measure(self, x: int, noise: float) -> None:
-        """Condition on one more measurement; at a point that is known exactly it changes nothing."""
+        """Condition on one more measurement; at an exactly known point nothing changes."""
         d = self.variance[x] + noise
         if d <= EXACT_VARIANCE_SHARE:
             return

@@ -24,7 +24,7 @@ from truvar._typing import Array
 from truvar.acquisition.truncation import excess
 from truvar.theory._setting import Conditioned, TheorySetting
 
-_ROUNDING = 1e-10  # of the prior variance: an excess below this is none
+_MIN_EXCESS = 1e-10  # of the prior variance: an excess below this is none
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def submodularity(
     given: int = 8,
     seed: int = 0,
 ) -> Submodularity:
-    """Sample random triples, and random sets of 2 to `given` measurements, after up to `given` others.
+    """Sample random triples, and sets of 2 to `given` measurements, after up to `given` others.
 
     Args:
         setting: Prior, noise and cost.
@@ -93,7 +93,7 @@ def submodularity(
             excesses.append(_triple(setting, history, rng))
     ratio = min((_ratio(setting, tau, given, rng) for _ in range(sets)), default=inf)
     over = np.array(excesses)
-    violated = over[over > _ROUNDING]
+    violated = over[over > _MIN_EXCESS]
     return Submodularity(
         triples=triples,
         violations=len(violated),
@@ -136,7 +136,7 @@ def _triple(setting: TheorySetting, given: Conditioned, rng: np.random.Generator
 
 
 def _ratio(setting: TheorySetting, tau: float, most: int, rng: np.random.Generator) -> float:
-    """Return the sum over s in S of g({s}), divided by g(S), for a random S after random measurements."""
+    """Return the sum of g({s}) over s in S, divided by g(S), for a random S and history."""
     given = _history(setting, rng, most)
     before = given.variance[: setting.points]
     left = excess(before, tau)

@@ -24,9 +24,8 @@ from truvar.exceptions import StorageError
 from truvar.storage._migrations import version_2, version_3, version_4
 from truvar.storage._models import METADATA, SCHEMA, SCHEMA_VERSION
 
-ADVISORY_LOCK = (
-    0x7472757661720001  # key of the lock in PostgreSQL while tables are created or migrated
-)
+# Key of the lock in PostgreSQL while tables are created or migrated.
+ADVISORY_LOCK = 0x7472757661720001
 # Migrations by the version that they lead to.
 UPGRADES: dict[int, Callable[[Connection], None]] = {
     2: version_2.upgrade,

@@ -1,4 +1,4 @@
-"""Migration from version 1 to version 2: goal, counters and times become columns of the table of studies."""
+"""Migration from version 1 to 2: goal, counters and times become columns of the studies."""
 
 from __future__ import annotations
 
@@ -47,14 +47,8 @@ EVENTS = Table(
     Column("details", Text, nullable=False),
 )
 DEFAULTS = {"goal": "", "steps": "0", "spent": "0", "pending": "0"}
-ADDED = (
-    "goal",
-    "steps",
-    "spent",
-    "pending",
-    "created",
-    "changed",
-)  # columns that version 1 did not have
+# Columns that version 1 did not have.
+ADDED = ("goal", "steps", "spent", "pending", "created", "changed")
 DAMAGED_GOAL = "damaged"  # text for the goal of a study whose events cannot be read
 
 
