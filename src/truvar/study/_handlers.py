@@ -1,9 +1,9 @@
 """Handlers of the commands: functions of the state of a study that write its events.
 
 A handler decides and writes; every event takes effect as it is written, and a handler may be called
-again if others wrote in the meantime (`session.StudySession.change`). A new command is a class of
+again if others wrote in the meantime (`_session.StudySession.change`). A new command is a class of
 `commands`, a handler here with a line of `HANDLERS`, and a method of
-`command_methods.CommandMethods`.
+`_command_methods.CommandMethods`.
 """
 
 from __future__ import annotations
