@@ -1,7 +1,6 @@
 """Events of a study: the settings that the first one holds, and the actions that later ones hold.
 
-An event that takes effect becomes an `Operation` on the state (`_state.StudyState`). The keys of
-event details are part of the storage format and must not change.
+The keys of event details are part of the storage format and must not change.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
-from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
@@ -118,43 +116,6 @@ class StudyConfig:
         return StudyConfig.from_details(
             {name: deserialize(serialize(part, name)) for name, part in details.items()}
         )
-
-
-@dataclass(frozen=True)
-class Operation:
-    """The effect of an event on the state.
-
-    A correction replaces the operation of the measurement it corrects; a withdrawn measurement has
-    no operation.
-
-    Attributes:
-        kind: What is done; named like the kind of event.
-        action: The suggestion or measurement it is about; None for those that are about none.
-        value: The measured value of "told", the fitted model of "fitted", the reason of "failed"
-            and "excluded".
-        place: The place of "excluded" and "allowed".
-        key: The caller's key of a measurement, by which a repeated `tell` is recognised.
-    """
-
-    kind: Literal[
-        "fitted",
-        "asked",
-        "told",
-        "withdrawn",
-        "expired",
-        "exhausted",
-        "failed",
-        "excluded",
-        "allowed",
-    ]
-    action: Action | None = None
-    value: Any = None
-    key: str | None = None
-    place: Place | None = None
-
-    def concerns(self, kind: str, id_: int) -> bool:
-        """Return whether this is the operation of that kind on the action with that id."""
-        return self.kind == kind and self.action is not None and self.action.id == id_
 
 
 def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:

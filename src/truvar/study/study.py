@@ -39,11 +39,12 @@ from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
-from truvar.study._state import HISTORY_COLUMNS, StudyState
+from truvar.study._state import StudyState
 from truvar.study.base import BaseStudy
 from truvar.study.commands import Command, Correct, Receipt, check_measurement
 from truvar.study.limits import check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
+from truvar.study.operations import HistoryRow
 from truvar.study.outliers import outlier_ids, outlier_messages
 from truvar.study.records import (
     FailureRecord,
@@ -360,7 +361,7 @@ class Study(BaseStudy, LocalViews):
     def history(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(self._state.history, columns=list(HISTORY_COLUMNS))
+        return pd.DataFrame(self._state.history, columns=list(HistoryRow._fields))
 
     @property
     def events(self) -> pd.DataFrame:
