@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, assignment, positive, seconds
+from truvar.cli._common import Command, add_json, assignment, option_help, positive, seconds
 from truvar.cli._store import open_study, study_arguments, study_options
-from truvar.exceptions import Finished
+from truvar.study.commands import ARGUMENTS, Ask
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -21,7 +21,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
         type=positive(int),
         default=1,
         metavar="N",
-        help="number of suggestions, chosen as a batch",
+        help=option_help(ARGUMENTS["n"]),
     )
     sub.add_argument(
         "--lease",
@@ -47,11 +47,12 @@ def _ask(arguments: argparse.Namespace) -> int:
 
     study = open_study(arguments)
     finished = None
-    try:
-        batch = study.ask(arguments.n, lease=arguments.lease, context=_context(arguments, study))
-    except Finished as end:
-        batch = []
-        finished = end.reason
+    receipt = study.execute(
+        Ask(arguments.n, lease=arguments.lease, context=_context(arguments, study))
+    )
+    batch = receipt.suggestions
+    if receipt.end is not None and not batch:
+        finished = receipt.end.reason
     if arguments.json:
         suggestions = [suggestion_data(study, suggestion) for suggestion in batch]
         print(to_json({"suggestions": suggestions, "finished": finished}))

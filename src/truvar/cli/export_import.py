@@ -130,7 +130,9 @@ def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any],
     study = open_study(arguments)
     before = study.steps
     table = read_measurements(arguments.file, study, arguments)
-    ids = tell_all(study, table.new)
+    receipt = tell_all(study, table.new)
+    receipt.warn(stacklevel=1)
+    ids = list(receipt.ids)
     new = study.steps - before
     data = {"told": ids, "new": new, "left_out": table.repeated_lines, "measurements": study.steps}
     return data, f"{table.count} measurements read, {new} of them new{table.notice}"

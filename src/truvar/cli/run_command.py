@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
-DEFAULT_RETRIES = (
-    2  # repetitions of a failed measurement, unless the study or the caller says otherwise
-)
 LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
 
@@ -46,7 +43,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
     from truvar.storage.base import whoami
-    from truvar.study.limits import RunLimits
+    from truvar.study.limits import DEFAULT_RETRIES, RunLimits
 
     _check_options(arguments)
     arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"

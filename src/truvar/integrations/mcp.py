@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from truvar import __version__
 from truvar.exceptions import (
-    Finished,
     InvalidArgumentError,
     LimitExceededError,
     StudyNotFoundError,
@@ -28,6 +27,7 @@ from truvar.problem.schema import ProblemSpec, parse_spec
 from truvar.report.status import status_data
 from truvar.report.tables import to_json
 from truvar.storage import open_storage
+from truvar.study.commands import MAX_BATCH, Ask, Command, Fail, Tell, Withdraw
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
 from truvar.tabular.tables import parse_table
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_POINTS = 10_000  # points of a domain that an assistant may create
-MAX_SUGGESTIONS = 100  # in one call
 MAX_ROWS = 1_000  # measurements in one answer
 INSTRUCTIONS = (
     "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown "
@@ -188,16 +187,14 @@ class StudyTools:
             count: Number of suggestions, chosen as a batch.
             study: Name of the study; leave it out if the store has only one.
         """
-        if not 1 <= count <= MAX_SUGGESTIONS:
+        if not 1 <= count <= MAX_BATCH:
             raise InvalidArgumentError(
-                f"count must be from 1 to {MAX_SUGGESTIONS}, got {count}; give another"
+                f"count must be from 1 to {MAX_BATCH}, got {count}; give another"
             )
-        try:
-            return _plain(
-                {"suggestions": [each.to_dict() for each in self._study(study).ask(count)]}
-            )
-        except Finished as finished:
-            return {"suggestions": [], "finished": str(finished)}
+        receipt = self._study(study).execute(Ask(count))
+        if receipt.end is not None and not receipt.suggestions:
+            return {"suggestions": [], "finished": str(receipt.end)}
+        return _plain({"suggestions": [each.to_dict() for each in receipt.suggestions]})
 
     def tell(
         self,
@@ -218,9 +215,8 @@ class StudyTools:
             cost: Cost that the measurement had, if it differs from the expected one.
             study: Name of the study; leave it out if the store has only one.
         """
-        opened = self._study(study)
-        opened.tell(_id_or_point(id, point), value, noise=noise, cost=cost)
-        return _plain(status_data(opened))
+        command = Tell(_id_or_point(id, point), value, noise=noise, cost=cost)
+        return self._execute(study, command)
 
     def fail(
         self,
@@ -237,9 +233,7 @@ class StudyTools:
             point: Coordinates by column, if it was not suggested.
             study: Name of the study; leave it out if the store has only one.
         """
-        opened = self._study(study)
-        opened.fail(_id_or_point(id, point), reason)
-        return _plain(status_data(opened))
+        return self._execute(study, Fail(_id_or_point(id, point), reason))
 
     def withdraw(self, id: int, reason: str, study: str | None = None) -> dict[str, Any]:
         """Withdraw a suggestion that will not be measured. Returns the new status.
@@ -254,8 +248,14 @@ class StudyTools:
             raise InvalidArgumentError(
                 f"id must be that of a pending suggestion, got {id}; see status"
             )
-        opened.withdraw(id, reason, again=True)
-        return _plain(status_data(opened))
+        return self._execute(study, Withdraw(id, reason, again=True))
+
+    def _execute(self, name: str | None, command: Command) -> dict[str, Any]:
+        """Execute a command and return the new status, the warnings about its values first."""
+        study = self._study(name)
+        receipt = study.execute(command)
+        status = status_data(study)
+        return _plain({**status, "warnings": [*receipt.warnings.values(), *status["warnings"]]})
 
 
 READING = ("list_studies", "status", "result", "predict", "measurements", "plot")

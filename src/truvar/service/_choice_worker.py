@@ -68,7 +68,7 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
     content = json.loads(line)
     if "upload" in content:
         return _answer_upload(content)
-    request = ChoiceRequest(**content["request"])
+    request = ChoiceRequest.from_dict(content["request"])
     began = time.process_time()
     try:
         with interface(request.interface):

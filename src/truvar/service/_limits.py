@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from truvar.exceptions import LimitExceededError
+from truvar.study.commands import MAX_BATCH
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class ServiceLimits:
     columns: int = 50
     levels: int = 20
     draws: int = 10_000
-    batch: int = 100
+    batch: int = MAX_BATCH
     waiting: int = 1_000
     text: int = 5_000
     events: int = 20_000

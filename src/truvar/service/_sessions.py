@@ -249,11 +249,11 @@ class StudySessions:
             TruvarError: If the request has a mistake.
         """
         entry = self._entry(name)
-        if is_quick(entry.choice_seconds, request.n):
+        if is_quick(entry.choice_seconds, request.command.n):
             async with entry.writer.request_lock:
                 return await self._choose_in_thread(entry, entry.writer, name, request)
         async with entry.chooser.request_lock:
-            if takes_long(entry.opened, entry.choice_seconds, request.n):
+            if takes_long(entry.opened, entry.choice_seconds, request.command.n):
                 with suppress(OSError):  # no process can be started: choose in a thread
                     return await self._choose_in_process(entry, name, request)
             try:
@@ -266,7 +266,7 @@ class StudySessions:
     ) -> dict[str, Any]:
         entry.chooser.close()  # two open objects would need twice the memory
         choice = await self._processes.choose(name, request)
-        entry.record_choice(choice.seconds / request.n)
+        entry.record_choice(choice.seconds / request.command.n)
         if choice.version > entry.version:
             entry.version = choice.version
             entry.announce_change()
@@ -278,13 +278,13 @@ class StudySessions:
         was_open = entry.opened is not None
 
         def work(study: Study) -> dict[str, Any]:
-            if not was_open and takes_long(study, entry.choice_seconds, request.n):
+            if not was_open and takes_long(study, entry.choice_seconds, request.command.n):
                 raise _TakesLong
             if study.version < entry.version:  # other objects have asked, told or withdrawn
                 study.refresh()
             began = time.thread_time()
             answer = suggest(study, request)
-            entry.record_choice((time.thread_time() - began) / request.n)
+            entry.record_choice((time.thread_time() - began) / request.command.n)
             return answer
 
         threads = self._choice_threads if copy is entry.chooser else self._write_threads

@@ -278,14 +278,16 @@ class CommandMethods(ABC):
         from truvar.study._frames import new_measurements, read_frame
         from truvar.study.measurements_io import without_keys
 
-        measurements = read_frame(frame, self, value)  # type: ignore[arg-type]
-        if again:
-            return self._tell_all(without_keys(measurements))
-        return self._tell_all(new_measurements(self, measurements))  # type: ignore[arg-type]
+        study: Any = self
+        measurements = read_frame(frame, study, value)
+        new = without_keys(measurements) if again else new_measurements(study, measurements)
+        receipt = self._tell_all(new)
+        receipt.warn(stacklevel=2)
+        return list(receipt.ids)
 
-    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> list[int]:
-        """Record measurements in order, and return their ids."""
-        return [self.tell(each.what, each.value, **each.options) for each in measurements]
+    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> Receipt:
+        """Record measurements in order."""
+        return Receipt.merged([self.execute(each.command) for each in measurements])
 
     def correct(
         self,
@@ -505,7 +507,7 @@ class CommandMethods(ABC):
             retries: How often a measurement is repeated if `f` raises or returns None, NaN or an
                 infinite number. Then it is recorded as failed, with the message as its reason (see
                 `fail`), and the run continues elsewhere, with a warning. Default: that of the
-                study's limits, or else 1 on an executor and 0 without.
+                study's limits, or else 2 on an executor and 0 without.
             max_failures: Stop when more measurements than this have failed in this run. Default:
                 that of the study's limits; without one a run ends, with an exception, only if the
                 first 5 of a study fail, or later 10 in a row.

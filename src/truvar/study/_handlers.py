@@ -337,14 +337,14 @@ def handle_exclude(state: StudyState, command: Exclude, write: EventWriter) -> R
     reason = _text(command.reason)
     if not is_recorded_exclusion(state, place, reason):
         write("excluded", of=id_, reason=reason, **place.to_details())
-    return Receipt(version=state.version)
+    return Receipt(() if id_ is None else (id_,), state.version)
 
 
 def handle_allow(state: StudyState, command: Allow, write: EventWriter) -> Receipt:
     """Allow a place again."""
     place, id_ = (Place(), None) if command.what is None else resolve_place(state, command.what)
     write("allowed", of=id_, **place.to_details())
-    return Receipt(version=state.version)
+    return Receipt(() if id_ is None else (id_,), state.version)
 
 
 def handle_note(state: StudyState, command: Note, write: EventWriter) -> Receipt:

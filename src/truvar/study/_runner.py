@@ -29,16 +29,13 @@ from truvar.exceptions import (
 from truvar.messages import for_interface, format_point
 from truvar.study.commands import Tell
 from truvar.study.executors import SimulatedPool, WorkerPool
-from truvar.study.limits import RunLimits
+from truvar.study.limits import DEFAULT_RETRIES, RunLimits
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
 
-DEFAULT_RETRIES = (
-    1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
-)
 MAX_FIRST_FAILURES = (
     5  # failed measurements that end a run before any succeeded; with more workers, as many
 )

@@ -17,6 +17,9 @@ RUN_OPTIONS = (
     "retries",
     "max_failures",
 )  # of a run; they end none by themselves, but a study keeps them too
+# repetitions of a failed measurement on an executor or by a program; a function that is called
+# directly is not called again
+DEFAULT_RETRIES = 2
 DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
 DEFAULT_RELATIVE_REGRET = (
     0.01  # share of the range of the posterior mean where a run for an optimum ends

@@ -19,6 +19,7 @@ from truvar.domain.labels import can_be_given, label_columns, labelled_point, ro
 from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
+from truvar.study.commands import Receipt, Tell
 from truvar.tabular.csv_cells import unquote_cell
 from truvar.tabular.delimited import (
     DelimitedText,
@@ -63,24 +64,26 @@ class MeasurementInput:
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
 
+    @property
+    def command(self) -> Tell:
+        """The command that records it."""
+        return Tell(self.what, self.value, **self.options)
 
-def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> list[int]:
-    """Tell measurements in order, in one transaction.
 
-    Returns:
-        Their ids.
+def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> Receipt:
+    """Tell measurements in order, in one transaction. Warnings are those of the receipt.
 
     Raises:
         TruvarError: If one of them is refused. None has been told then.
     """
-    ids = []
+    receipts = []
     with study.transaction():
         for measurement in measurements:
             try:
-                ids.append(study.tell(measurement.what, measurement.value, **measurement.options))
+                receipts.append(study.execute(measurement.command))
             except TruvarError as error:
                 raise _located(error, measurement.source) from None
-    return ids
+    return Receipt.merged(receipts)
 
 
 def parse_words(

@@ -35,13 +35,14 @@ from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
 from truvar.study._handlers import handle
+from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
 from truvar.study._state import StudyState
 from truvar.study.base import BaseStudy
-from truvar.study.commands import Command, Correct, Receipt, check_measurement
+from truvar.study.commands import Command, Correct, Receipt
 from truvar.study.limits import check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
 from truvar.study.operations import HistoryRow
@@ -294,7 +295,7 @@ class Study(BaseStudy, LocalViews):
         messages = outlier_messages(measurement_records(state), new)
         return replace(receipt, warnings={**messages, **receipt.warnings})
 
-    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> list[int]:
+    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> Receipt:
         from truvar.study.measurements_io import tell_all
 
         return tell_all(self, measurements)

@@ -12,10 +12,12 @@ from truvar.messages import current_interface
 from truvar.problem.schema import ProblemSpec
 from truvar.service._disconnection import while_connected
 from truvar.service._limits import is_plain_text
+from truvar.service._schemas import CommandBody
 from truvar.service._sessions import StudySessions
 from truvar.service._uploads import Upload, UploadKind
 from truvar.service.serializers import encode
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
+from truvar.study.commands import Receipt
 from truvar.study.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,6 +80,19 @@ async def change_study(
     return json_response(await sessions.write(name, signed))
 
 
+async def execute(
+    sessions: StudySessions,
+    name: str,
+    author: str | None,
+    body: CommandBody,
+    answer: Callable[[Study, Receipt], Any],
+) -> Response:
+    """Execute the command of a request and return the answer, made from the receipt, in JSON."""
+    return await change_study(
+        sessions, name, author, lambda study: answer(study, study.execute(body.command(study)))
+    )
+
+
 async def upload_response(
     sessions: StudySessions,
     request: Request,
@@ -122,10 +137,10 @@ async def cached_response(
     return Response(content, media_type=JSON)
 
 
-def change_summary(study: Study, id_: int) -> dict[str, Any]:
-    """Return the short answer to a change, as it is sent over slow connections."""
+def change_summary(study: Study, receipt: Receipt) -> dict[str, Any]:
+    """Return the short answer to a command, as it is sent over slow connections."""
     return {
-        "id": id_,
+        "id": receipt.ids[0] if receipt.ids else 0,
         "version": study.version,
         "steps": study.steps,
         "spent": study.spent,
