@@ -514,7 +514,7 @@ def test_without_any_store_the_way_to_begin_is_shown(refused: Truvar) -> None:
 
 def test_the_event_log_has_the_author_of_every_change(begun: Truvar) -> None:
     begun("ask", "--who", "anna", "--lease", "2h")
-    begun("tell", "1", "0.5", "--who", "ben")
+    begun("tell", "1", "0.5", "--author", "ben")
     events = load("sqlite:///sine.db", "sine").events
     assert list(events["who"][1:]) == ["anna", "ben"]
     assert events["details"][1]["until"] is not None

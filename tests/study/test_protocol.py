@@ -39,12 +39,12 @@ def measure(point: dict[str, float]) -> float:
 def local_study(_: Any) -> BaseStudy:
     import tomllib
 
-    return problem_from_dict(tomllib.loads(GRID)).study(name="local", who="Ada")
+    return problem_from_dict(tomllib.loads(GRID)).study(name="local", author="Ada")
 
 
 def remote_study(request: pytest.FixtureRequest) -> BaseStudy:
     api, _ = request.getfixturevalue("served")
-    return Server(api.url, who="Ada").create(GRID, f"protocol {next(NUMBERS)}")
+    return Server(api.url, author="Ada").create(GRID, f"protocol {next(NUMBERS)}")
 
 
 def script(study: BaseStudy) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def script(study: BaseStudy) -> dict[str, Any]:
         ),
         "tasks": (study.tasks, study.learned_tasks),
         "points": study.domain.points.tolist(),
-        "who": study.who,
+        "author": study.author,
         "name is text": isinstance(study.name, str),
     }
     first = study.ask()
@@ -174,8 +174,8 @@ def test_a_script_gives_the_same_answers_with_a_study_here_and_on_a_server(
 
 
 def members() -> set[str]:
-    """Public members, but for those that a server refuses, and `execute`, which the methods
-    call."""
+    """Public members, but for those that a server refuses, `execute`, which the methods call, and
+    the deprecated `who`."""
     declared = {
         name for cls in (CommandMethods, BaseStudy) for name in {**vars(cls), **cls.__annotations__}
     }
@@ -183,6 +183,7 @@ def members() -> set[str]:
         "execute",
         "fit",
         "transaction",
+        "who",
     }
 
 

@@ -193,9 +193,9 @@ def test_the_same_value_told_again_changes_nothing_and_another_is_refused() -> N
 
 
 def test_events_say_who_did_what_and_when() -> None:
-    study = KINDS["level set with travel"].study(who="Ada")
+    study = KINDS["level set with travel"].study(author="Ada")
     suggestion = study.ask()
-    study.who = "Grace"
+    study.author = "Grace"
     study.tell(suggestion, 0.5)
     study.note("rain")
     events = study.events
@@ -205,7 +205,7 @@ def test_events_say_who_did_what_and_when() -> None:
     assert events["kind"].tolist() == ["created", "asked", "told", "noted"]
     assert events["details"][3] == {"text": "rain"}
     assert (abs(events["time"] - datetime.now(UTC)) < timedelta(hours=1)).all()
-    assert "@" in KINDS["tasks"].study().who
+    assert "@" in KINDS["tasks"].study().author
 
 
 # -- leases

@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, assignment, option_help, positive, seconds
+from truvar.cli._common import (
+    Command,
+    add_json,
+    add_options,
+    assignment,
+    given_options,
+    option_help,
+    positive,
+    seconds,
+)
 from truvar.cli._store import open_study, study_arguments, study_options
 from truvar.study.commands import ARGUMENTS, Ask
 
@@ -36,6 +45,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="COLUMN=VALUE",
         help="value of a context column, which is given, not chosen; once per column",
     )
+    add_options(sub, Ask)
     add_json(sub, "the suggestions")
 
 
@@ -47,9 +57,9 @@ def _ask(arguments: argparse.Namespace) -> int:
 
     study = open_study(arguments)
     finished = None
-    receipt = study.execute(
-        Ask(arguments.n, lease=arguments.lease, context=_context(arguments, study))
-    )
+    context = _context(arguments, study)
+    options = given_options(arguments, Ask)
+    receipt = study.execute(Ask(arguments.n, arguments.lease, context=context, **options))
     batch = receipt.suggestions
     if receipt.end is not None and not batch:
         finished = receipt.end.reason

@@ -113,7 +113,7 @@ def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, A
 
     given = arguments.words or arguments.store
     url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
-    study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
+    study = Study.from_json(text, store=url, name=arguments.name, author=arguments.author)
     data = {
         "store": mask_passwords(url),
         "name": study.name,

@@ -46,7 +46,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from truvar.study.limits import DEFAULT_RETRIES, RunLimits
 
     _check_options(arguments)
-    arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
+    arguments.author = f"{arguments.author or whoami()} run {os.getpid()}"
     study = _open_or_create(arguments)
     if arguments.retries is None:
         arguments.retries = int(study.limits.get("retries", DEFAULT_RETRIES))
@@ -151,7 +151,7 @@ def _open_or_create(arguments: argparse.Namespace) -> Study:
     arguments.name = arguments.name or problem.name
     if "://" not in arguments.store and not Path(arguments.store).exists():
         return problem.study(
-            store=store_url(arguments.store), name=arguments.name, who=arguments.who
+            store=store_url(arguments.store), name=arguments.name, author=arguments.author
         )
     return open_study(arguments)
 
@@ -163,9 +163,10 @@ def _orphaned_suggestions(study: Study) -> list[Suggestion]:
     events = study.events
     asked = events[events["kind"] == "asked"]
     authors = {
-        details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)
+        details["id"]: author
+        for author, details in zip(asked["who"], asked["details"], strict=True)
     }
-    own_prefix = re.sub(r"\d+$", "", study.who)
+    own_prefix = re.sub(r"\d+$", "", study.author)
     orphans = []
     for suggestion in study.pending:
         author = authors.get(suggestion.id, "")

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from truvar import __version__
+from truvar._deprecation import deprecated_argument
 from truvar.exceptions import (
     InvalidArgumentError,
     LimitExceededError,
@@ -53,12 +54,12 @@ class StudyTools:
 
     Args:
         store: URL of the store.
-        who: Author of the events.
+        author: Author of the events.
     """
 
-    def __init__(self, store: str, who: str | None = None) -> None:
+    def __init__(self, store: str, author: str | None = None) -> None:
         self._store = store
-        self._who = who
+        self._author = author
         self._open: dict[str, Study] = {}
         self._lock = Lock()
 
@@ -70,7 +71,7 @@ class StudyTools:
         with self._lock:
             study = self._open.get(name)
             if study is None:
-                study = load(self._store, name, self._who)
+                study = load(self._store, name, self._author)
                 self._open[name] = study
         study.refresh()
         return study
@@ -177,7 +178,7 @@ class StudyTools:
         frames = {name: _read_table(name, text) for name, text in (tables or {}).items()}
         built = problem_from_dict(problem, tables=frames)
         _check_size(len(built.domain))
-        study = built.study(store=self._store, who=self._who)
+        study = built.study(store=self._store, author=self._author)
         return _plain(status_data(study))
 
     def ask(self, count: int = 1, study: str | None = None) -> dict[str, Any]:
@@ -262,13 +263,14 @@ READING = ("list_studies", "status", "result", "predict", "measurements", "plot"
 WRITING = ("create", "ask", "tell", "fail", "withdraw")
 
 
-def make_server(store: str, *, write: bool = False, who: str | None = None) -> Any:
+@deprecated_argument("who", "author", removed_in="0.5.0")
+def make_server(store: str, *, write: bool = False, author: str | None = None) -> Any:
     """Return an MCP server with the studies of a store as tools.
 
     Args:
         store: URL of the store, such as "sqlite:///lake.db".
         write: Whether the server also has the tools that create studies and change them.
-        who: Author of the events; default: the user and the machine.
+        author: Author of the events; default: the user and the machine.
 
     Returns:
         A `mcp.server.mcpserver.MCPServer`; its `run()` serves standard input and output.
@@ -281,7 +283,7 @@ def make_server(store: str, *, write: bool = False, who: str | None = None) -> A
     """
     library = import_optional("mcp.server.mcpserver", "an MCP server", "mcp")
     types = import_optional("mcp.types", "an MCP server", "mcp")
-    tools = StudyTools(store, who)
+    tools = StudyTools(store, author)
     server = library.MCPServer("truvar", instructions=INSTRUCTIONS, version=__version__)
     for name in (*READING, *WRITING) if write else READING:
         reads = name in READING

@@ -48,7 +48,7 @@ class OpenStudy:
                 raise StudyNotFoundError(
                     f"there is no study {name!r}; GET /api/studies lists the studies"
                 )
-            self._study = Study.from_event_log(event_log, name, who="service")
+            self._study = Study.from_event_log(event_log, name, author="service")
             self._key = (store, name)
         return self._study
 

@@ -61,7 +61,7 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
         Finished: If there is nothing to suggest.
         TruvarError: If the request has a mistake.
     """
-    study.who = request.author
+    study.author = request.author
     pending = len(study.pending)
     n = request.command.n
     if pending + n > request.max_pending:

@@ -107,6 +107,14 @@ class CommandBody(StrictModel):
 
     command_class: ClassVar[type[Command]]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, data: Any) -> Any:
+        """Accept `who`, as earlier releases call a vehicle."""
+        if isinstance(data, dict) and "who" in data and "vehicle" not in data:
+            return {"vehicle" if name == "who" else name: value for name, value in data.items()}
+        return data
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of the command, without its target."""

@@ -408,13 +408,13 @@ class StudySessions:
             self._upload_threads, lambda: handle_upload(upload, self.url, self.limits)
         )
 
-    async def rename(self, name: str, new_name: str, who: str) -> None:
+    async def rename(self, name: str, new_name: str, author: str) -> None:
         """Give a study another name, which its event log then notes.
 
         Args:
             name: Its present name.
             new_name: The other name.
-            who: Author of the change.
+            author: Author of the change.
 
         Raises:
             StudyNotFoundError: If there is no such study.
@@ -424,30 +424,30 @@ class StudySessions:
 
         def work() -> None:
             rename_study(self._storage, name, new_name)
-            LOG.warning("the study %r was renamed to %r by %s", name, new_name, who)
+            LOG.warning("the study %r was renamed to %r by %s", name, new_name, author)
             with suppress(DamagedStudyError):  # a study that cannot be opened can still be renamed
-                Study.from_event_log(self._storage.get_event_log(new_name), new_name, who=who).note(
-                    f"renamed from {name!r} to {new_name!r}"
-                )
+                Study.from_event_log(
+                    self._storage.get_event_log(new_name), new_name, author=author
+                ).note(f"renamed from {name!r} to {new_name!r}")
 
         await self._administer(name, work)
 
-    async def delete(self, name: str, who: str) -> int:
+    async def delete(self, name: str, author: str) -> int:
         """Delete a study for good, and return the number of events that it had.
 
         The log of the server tells of it, and the store keeps a line.
 
         Args:
             name: Its name.
-            who: Author of the change.
+            author: Author of the change.
 
         Raises:
             StudyNotFoundError: If there is no such study.
         """
 
         def work() -> int:
-            n_events = delete_study(self._storage, name, who)
-            LOG.warning("the study %r with %d events was deleted by %s", name, n_events, who)
+            n_events = delete_study(self._storage, name, author)
+            LOG.warning("the study %r with %d events was deleted by %s", name, n_events, author)
             return n_events
 
         return await self._administer(name, work)
@@ -623,7 +623,7 @@ class StudySessions:
                 f"there is no study {name!r}; GET /api/studies lists the studies of this server"
             )
         try:
-            return Study.from_event_log(event_log, name, who="service")
+            return Study.from_event_log(event_log, name, author="service")
         except StorageError:
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way

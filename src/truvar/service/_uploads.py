@@ -139,7 +139,7 @@ def handle_upload(upload: Upload, url: str, limits: ServiceLimits) -> tuple[byte
     problem = uploaded_problem(upload.name, content, upload.tables, limits, check=False)
     if upload.kind == "check":
         return serializers.encode(page_data.problem_check(problem, problem.study())), None
-    study = problem.study(store=url, name=upload.name, who=upload.author)
+    study = problem.study(store=url, name=upload.name, author=upload.author)
     return serializers.encode(serializers.status(study)), study
 
 
@@ -332,7 +332,7 @@ def _check_usable(study: Study) -> None:
         first = study.domain.point(0)
         context = {name: first[name] for name in study.domain.context} or None
         with suppress(Finished):
-            study.ask(who=vehicle, context=context)
+            study.ask(vehicle=vehicle, context=context)
 
 
 def _parse_toml(text: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _feasibility(result: Result) -> list[float] | None:
 
 def failures(study: Study) -> list[dict[str, Any]]:
     """Return the measurements that failed, one object each."""
-    return [asdict(record) for record in study.failures]
+    return [record.to_dict() for record in study.failures]
 
 
 def exclusions(study: Study) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from truvar._deprecation import deprecated_argument
 from truvar.domain.domain import Domain
 from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.commands import (
@@ -63,7 +64,7 @@ class CommandMethods(ABC):
         n: None = None,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Suggestion: ...
@@ -73,16 +74,17 @@ class CommandMethods(ABC):
         n: int,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> list[Suggestion]: ...
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask(
         self,
         n: int | None = None,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Suggestion | list[Suggestion]:
@@ -95,7 +97,7 @@ class CommandMethods(ABC):
             n: Number of suggestions, chosen as a batch; None for a single one.
             lease: Seconds for which the suggestions are reserved. The first `ask` after that
                 assumes that they will not be measured. Default: no end.
-            who: Vehicle that the suggestions are for; needed if the study has several, unless the
+            vehicle: Vehicle that the suggestions are for; needed if the study has several, unless the
                 author of the study object is one of them. What is pending for the others is taken
                 into account.
             budget: Total cost that the study must stay within, the way back included if it is
@@ -118,17 +120,18 @@ class CommandMethods(ABC):
             >>> study.ask()
             >>> batch = study.ask(4, lease=3600)
         """
-        receipt = self.execute(Ask(1 if n is None else n, lease, who, budget, context))
+        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context))
         if receipt.end is not None and not receipt.suggestions:
             raise receipt.end
         return receipt.suggestions[0] if n is None else list(receipt.suggestions)
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask_frame(
         self,
         n: int = 1,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
@@ -137,13 +140,13 @@ class CommandMethods(ABC):
         Args:
             n: Number of suggestions, chosen as a batch.
             lease: Seconds for which the suggestions are reserved, as for `ask`.
-            who: Vehicle that the suggestions are for, as for `ask`.
+            vehicle: Vehicle that the suggestions are for, as for `ask`.
             budget: Total cost that the study must stay within, as for `ask`.
             context: Value of every context column, as for `ask`.
 
         Returns:
-            A DataFrame with the columns id, the coordinates, level, task and who if the study has
-            some, and cost. Its index has the labels of the rows of the user's own table. With a
+            A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if the
+            study has some, and cost. Its index has the labels of the rows of the user's own table. With a
             column `value` it goes to `tell_frame`.
 
         Raises:
@@ -151,9 +154,10 @@ class CommandMethods(ABC):
         """
         from truvar.study._frames import suggestion_frame
 
-        batch = self.ask(n, lease=lease, who=who, budget=budget, context=context)
+        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context)
         return suggestion_frame(batch, self.domain)
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def tell(
         self,
         what: Suggestion | int | PointLike,
@@ -164,7 +168,7 @@ class CommandMethods(ABC):
         task: str | None = None,
         cost: float | None = None,
         key: str | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -181,7 +185,7 @@ class CommandMethods(ABC):
             cost: Cost that the measurement really had; default: the expected one.
             key: Any text by which a repeated `tell` of the same measurement is recognised; it then
                 changes nothing.
-            who: Vehicle that measured; only for a point of a study with vehicles. Default: the
+            vehicle: Vehicle that measured; only for a point of a study with vehicles. Default: the
                 author of the study object if it is a vehicle, otherwise none of them: then no
                 vehicle moves, and no way is paid.
 
@@ -202,10 +206,11 @@ class CommandMethods(ABC):
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, who))
-        receipt.warn(stacklevel=2)
+        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle))
+        receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def tell_repeats(
         self,
         what: Suggestion | int | PointLike,
@@ -214,7 +219,7 @@ class CommandMethods(ABC):
         level: int | None = None,
         task: str | None = None,
         key: str | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, made one after the other without moving.
 
@@ -229,7 +234,7 @@ class CommandMethods(ABC):
             task: As for `tell`.
             key: Any text by which a repeated `tell_repeats` of the same values is recognised; it
                 then changes nothing.
-            who: As for `tell`.
+            vehicle: As for `tell`.
 
         Returns:
             The ids of the measurements; `measurements` has a column `repeats` with the id of the
@@ -243,8 +248,8 @@ class CommandMethods(ABC):
         Example:
             >>> study.tell_repeats(study.ask(), [0.9, 1.1, 0.7])
         """
-        receipt = self.execute(TellRepeats(what, values, level, task, key, who))
-        receipt.warn(stacklevel=2)
+        receipt = self.execute(TellRepeats(what, values, level, task, key, vehicle))
+        receipt.warn(stacklevel=3)  # beyond the decorator
         return list(receipt.ids)
 
     def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
@@ -252,7 +257,7 @@ class CommandMethods(ABC):
 
         The columns are those of the domain, or `id`, or labels of rows, as a column `label`, as one
         that is called as they are in the user's own table, or as index; and the column of values,
-        and optionally noise, cost, level, task and who. A row with the id of a suggestion is its
+        and optionally noise, cost, level, task and vehicle (or who). A row with the id of a suggestion is its
         value. Rows without a value are left out: what was not measured yet stays pending. Rows that
         were told before, from a table or file, are left out with a warning.
 
@@ -380,13 +385,14 @@ class CommandMethods(ABC):
         """
         self.execute(Allow(what))
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def fail(
         self,
         what: Suggestion | int | Mapping[str, Any],
         reason: str | None = None,
         *,
         cost: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> int:
         """Record that a measurement failed, so that there is no value. Recording it again changes nothing.
 
@@ -399,7 +405,7 @@ class CommandMethods(ABC):
             reason: Why, for the event log and the report.
             cost: What the attempt cost; default: what the measurement was expected to cost. It
                 counts in `spent`, and in the budget of the vehicle that tried.
-            who: Vehicle that tried; only for a point of a study with vehicles, as for `tell`.
+            vehicle: Vehicle that tried; only for a point of a study with vehicles, as for `tell`.
 
         Returns:
             The id of the attempt.
@@ -413,7 +419,7 @@ class CommandMethods(ABC):
         Example:
             >>> study.fail(suggestion, reason="probe stuck in weed")
         """
-        return self.execute(Fail(what, reason, cost, who)).ids[0]
+        return self.execute(Fail(what, reason, cost, vehicle)).ids[0]
 
     def note(self, text: str) -> None:
         """Write a remark into the event log."""

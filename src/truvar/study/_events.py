@@ -138,9 +138,10 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         "noise_told": action.noise_given,
     }
     # Studies without vehicles and repeats are stored as earlier releases stored them.
-    for name in ("who", "repeats"):
-        if getattr(action, name) is not None:
-            details[name] = getattr(action, name)
+    if action.vehicle is not None:
+        details["who"] = action.vehicle
+    if action.repeats is not None:
+        details["repeats"] = action.repeats
     return details
 
 
@@ -169,7 +170,7 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         cost=details["cost"],
         gain=float("nan") if details["gain"] is None else details["gain"],
         noise_given=details["noise_told"],
-        who=details.get("who"),
+        vehicle=details.get("who"),
         repeats=details.get("repeats"),
     )
 

@@ -39,8 +39,8 @@ def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.Da
     rows = []
     for suggestion in suggestions:
         row: dict[str, Any] = {names["id"]: suggestion.id, **suggestion.point}
-        for name in ("level", "task", "who"):
-            value = getattr(suggestion, name)
+        chosen = {"level": suggestion.level, "task": suggestion.task, "who": suggestion.vehicle}
+        for name, value in chosen.items():
             if value is not None:
                 row[names[name]] = value
         rows.append({**row, names["cost"]: suggestion.cost})

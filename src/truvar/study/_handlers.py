@@ -79,7 +79,7 @@ def handle(state: StudyState, command: Command, write: EventWriter) -> Receipt:
 
 def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     """Choose suggestions one after the other; each takes the earlier ones into account."""
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=True)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=True)
     given = slice_in_context(state.config.domain, command.context)
     batch: list[Suggestion] = []
     end: Finished | None = None
@@ -143,7 +143,7 @@ def _choose_action(
         site=site,
         level=level,
         gain=choice.gain,
-        who=vehicle,
+        vehicle=vehicle,
     )
 
 
@@ -194,17 +194,17 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
     action = resolve_action(
         state,
         command.what,
         command.level,
         command.task,
-        who=vehicle,
+        vehicle=vehicle,
         include_observed=True,
         include_expired=True,
     )
-    check_vehicle_of(action, command.who)
+    check_vehicle_of(action, command.vehicle)
     observation = None if action.id in state.pending else state.observation(action.id)
     if observation is not None:
         _check_repeated(state, observation, value, command)
@@ -263,7 +263,7 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
             level=command.level,
             task=command.task,
             key=keys[0],
-            who=command.who,
+            vehicle=command.vehicle,
         )
         told = handle_tell(state, first, write)
         ids.extend(told.ids)
@@ -316,9 +316,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     level = (
         0 if isinstance(what, Mapping) and state.learner.actions.noise_levels is not None else None
     )
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
-    action = resolve_action(state, what, level, who=vehicle, include_expired=True)
-    check_vehicle_of(action, command.who)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
+    action = resolve_action(state, what, level, vehicle=vehicle, include_expired=True)
+    check_vehicle_of(action, command.vehicle)
     write("failed", with_actual(action, None, command.cost), reason=_text(command.reason))
     return Receipt((action.id,), state.version)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._deprecation import deprecated_alias
+from truvar._deprecation import deprecated_alias, deprecated_argument
 from truvar._typing import Array
 from truvar.acquisition import PolicyContext
 from truvar.acquisition.confidence import Epoch
@@ -34,18 +34,19 @@ if TYPE_CHECKING:
 class LocalViews:
     """The members of a study that concern its model and policy; a study on a server computes them on a copy."""
 
-    who: str
+    author: str
     _session: StudySession
     _state: StudyState
 
-    def candidates(self, who: str | None = None) -> Candidates:
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
+    def candidates(self, vehicle: str | None = None) -> Candidates:
         """Return the table of everything that can be measured next, with its noise and cost.
 
         Args:
-            who: The vehicle; if none of several is meant, no way is paid.
+            vehicle: The vehicle; if none of several is meant, no way is paid.
         """
-        vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
-        return self._learner.actions.candidates(departure(self._state, vehicle))
+        name = resolve_vehicle(self._state.config, vehicle, self.author, required=False)
+        return self._learner.actions.candidates(departure(self._state, name))
 
     def policy_context(self) -> PolicyContext:
         """Return what the policy sees at the next choice."""

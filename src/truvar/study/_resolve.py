@@ -28,7 +28,7 @@ def resolve_action(
     level: int | None = None,
     task: str | None = None,
     *,
-    who: str | None = None,
+    vehicle: str | None = None,
     include_observed: bool = False,
     include_expired: bool = False,
 ) -> Action:
@@ -39,7 +39,7 @@ def resolve_action(
         what: A suggestion or its id, which must be pending; or a point by column.
         level: Noise level, of a point only.
         task: Name of the task, of a point only.
-        who: Vehicle that measured, of a point only.
+        vehicle: Vehicle that measured, of a point only.
         include_observed: Accept measurements too.
         include_expired: Accept suggestions whose leases have run out too.
 
@@ -50,7 +50,7 @@ def resolve_action(
     """
     what = as_point(state.config.domain, what)
     if isinstance(what, Mapping):
-        return _action_at_point(state, what, level, task, who)
+        return _action_at_point(state, what, level, task, vehicle)
     if level is not None or task is not None:
         given = f"task {task!r}" if level is None else f"level {level!r}"
         raise InvalidMeasurementError(
@@ -145,7 +145,7 @@ def action_at(
     site: int | None,
     level: int | None,
     gain: float = float("nan"),
-    who: str | None = None,
+    vehicle: str | None = None,
 ) -> Action:
     """Return an entry of the candidate table as the next action of the study.
 
@@ -157,7 +157,7 @@ def action_at(
         site: Row of the model's grid, if the point is one.
         level: Noise level that the caller sees; None without levels.
         gain: The policy's score; NaN if the point was not suggested.
-        who: The vehicle that measures.
+        vehicle: The vehicle that measures.
     """
     point = np.array(table.points[row])
     return Action(
@@ -169,7 +169,7 @@ def action_at(
         noise=float(table.noise[row, column]),
         cost=float(table.cost[row, column]),
         gain=gain,
-        who=who,
+        vehicle=vehicle,
     )
 
 
@@ -182,20 +182,20 @@ def repeated_action(state: StudyState, action: Action) -> Action:
         here = state.learner.actions.candidates(action.point[:d]).take(np.array([action.site]))
     row = 0 if action.site is not None else action.task
     again = action_at(
-        state, here, row, column, site=action.site, level=action.level, who=action.who
+        state, here, row, column, site=action.site, level=action.level, vehicle=action.vehicle
     )
     return replace(again, repeats=action.id)
 
 
-def check_vehicle_of(action: Action, who: str | None) -> None:
+def check_vehicle_of(action: Action, vehicle: str | None) -> None:
     """Check that a measurement is one of the vehicle that the caller names, if any.
 
     Raises:
         InvalidMeasurementError: If it is another one's.
     """
-    if who is not None and action.who != who:
+    if vehicle is not None and action.vehicle != vehicle:
         raise InvalidMeasurementError(
-            f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell "
+            f"suggestion {action.id} is for {action.vehicle}, got vehicle={vehicle!r}; leave it out, or tell "
             "the point"
         )
 
@@ -214,7 +214,7 @@ def _action_at_point(
     point: Mapping[str, Any],
     level: int | None,
     task: str | None,
-    who: str | None,
+    vehicle: str | None,
 ) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
@@ -223,12 +223,14 @@ def _action_at_point(
     task_index = actions.task_index(task)
     column = _check_level(level, actions.noise_levels)
     # What is over the budget was spent all the same.
-    last = replace(departure(state, who), left=np.inf)
+    last = replace(departure(state, vehicle), left=np.inf)
     if index is None:
         table = actions.candidates_at(x[None, :], last)
-        return action_at(state, table, task_index, column, site=None, level=level, who=who)
+        return action_at(state, table, task_index, column, site=None, level=level, vehicle=vehicle)
     site = task_index * len(domain) + index
-    return action_at(state, actions.candidates(last), site, column, site=site, level=level, who=who)
+    return action_at(
+        state, actions.candidates(last), site, column, site=site, level=level, vehicle=vehicle
+    )
 
 
 def _check_level(level: Any, noise_levels: Any) -> int:

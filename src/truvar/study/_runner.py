@@ -264,13 +264,13 @@ class _Run:
             steps = self.limits.steps
             if steps is not None and self.study.steps + len(self.running) >= steps:
                 return "enough measurements are running"
-            who = self._next_vehicle()
-            if who is None and self.study.vehicles:
+            vehicle = self._next_vehicle()
+            if vehicle is None and self.study.vehicles:
                 return next(iter(self.idle.values()), "all vehicles are busy")
             context = self.context() if callable(self.context) else self.context
             try:
                 suggestion = self.study.ask(
-                    lease=self.lease, who=who, budget=self._return_budget, context=context
+                    lease=self.lease, vehicle=vehicle, budget=self._return_budget, context=context
                 )
             except Finished as end:
                 self.n_contexts_without_gain += 1
@@ -279,17 +279,17 @@ class _Run:
                     and self.n_contexts_without_gain < MAX_CONTEXTS_WITHOUT_GAIN
                 ):
                     continue
-                if who is None:
+                if vehicle is None:
                     return end.reason
-                self.idle[who] = end.reason
+                self.idle[vehicle] = end.reason
                 continue
             self.n_contexts_without_gain = 0
             reason = self._unaffordable(suggestion)
             if reason is not None:
                 self.study.withdraw(suggestion, again=True)
-                if who is None:
+                if vehicle is None:
                     return reason
-                self.idle[who] = reason
+                self.idle[vehicle] = reason
                 continue
             self.suggestions.append(suggestion)
             self._submit(suggestion)
@@ -297,7 +297,7 @@ class _Run:
     def _next_vehicle(self) -> str | None:
         """Return a vehicle that measures nothing at present; None if there is none."""
         busy = {
-            suggestion.who
+            suggestion.vehicle
             for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]
         }
         free = [name for name in self.study.vehicles if name not in busy and name not in self.idle]
@@ -336,11 +336,11 @@ class _Run:
 
     def _submit(self, suggestion: Suggestion) -> None:
         options = [value for value in (suggestion.level, suggestion.task) if value is not None]
-        if suggestion.who is not None:
-            self.clocks[suggestion.who] += suggestion.cost
+        if suggestion.vehicle is not None:
+            self.clocks[suggestion.vehicle] += suggestion.cost
         try:
             if isinstance(self.pool, SimulatedPool):
-                due = self.clocks.get(suggestion.who or "", 0.0)
+                due = self.clocks.get(suggestion.vehicle or "", 0.0)
                 future = self.pool.submit_until(due, self.f, suggestion.point, *options)
             else:
                 future = self.pool.submit(self.f, suggestion.point, *options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from truvar._deprecation import deprecated_attribute
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
@@ -31,7 +32,7 @@ class BaseStudy(CommandMethods):
 
     Attributes:
         name: Name of the study.
-        who: Author of the events that this object writes.
+        author: Author of the events that this object writes.
         domain: The candidate points.
         goal: The optimum or level set to find, with `monotone` as it is in use.
         policy: The policy that chooses the next measurement.
@@ -44,7 +45,8 @@ class BaseStudy(CommandMethods):
     """
 
     name: str | None
-    who: str
+    author: str
+    who = deprecated_attribute("author", removed_in="0.5.0")
     goal: Goal
     policy: Policy
     seed: int

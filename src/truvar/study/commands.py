@@ -58,7 +58,9 @@ ARGUMENTS: dict[str, Argument] = {
     "lease": Argument(
         float, "Seconds for which the suggestions are reserved.", {"gt": 0, "le": MAX_LEASE}
     ),
-    "who": Argument(str, "Vehicle that the suggestions are for, or that measured a point."),
+    "vehicle": Argument(
+        str, "Vehicle that the suggestions are for, or that measured a point.", is_option=True
+    ),
     "budget": Argument(
         float, "Total cost that the study must stay within, the way back included.", {"ge": 0}
     ),
@@ -174,7 +176,7 @@ class Ask(Command):
 
     n: int = 1
     lease: float | None = None
-    who: str | None = None
+    vehicle: str | None = None
     budget: float | None = None
     context: Mapping[str, Any] | None = None
 
@@ -216,7 +218,7 @@ class Tell(Command):
     task: str | None = None
     cost: float | None = None
     key: str | None = None
-    who: str | None = None
+    vehicle: str | None = None
     typed: bool = True
 
     def check(self) -> Self:
@@ -243,7 +245,7 @@ class TellRepeats(Command):
     level: int | None = None
     task: str | None = None
     key: str | None = None
-    who: str | None = None
+    vehicle: str | None = None
 
     def check(self) -> Self:
         """Return the command with the values as floats.
@@ -353,7 +355,7 @@ class Fail(Command):
     what: Suggestion | int | Mapping[str, Any]
     reason: str | None = None
     cost: float | None = None
-    who: str | None = None
+    vehicle: str | None = None
 
     def check(self) -> Self:
         """Return the command with the cost as a float.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
     from truvar.study.study import Study
 
-OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
+OPTION_COLUMNS = ("noise", "cost", "level", "task", "vehicle", "who")  # who: a vehicle
 IGNORED_COLUMNS = (
     "index",
     "label",
@@ -288,7 +288,7 @@ class MeasurementReader:
         header: Names of the columns.
         value: Name of the column of values; None: "value".
         numbers: Format of numbers that are text.
-        has_vehicles: Whether the study has vehicles; otherwise a column `who` is of another study.
+        has_vehicles: Whether the study has vehicles; otherwise they are those of another study.
 
     Raises:
         InvalidMeasurementError: If a column is unknown, duplicated or missing.
@@ -399,7 +399,7 @@ class MeasurementReader:
         if id_ is not None and (point is None or _is_same_point(self._points.get(id_), point)):
             options.pop("level", None)  # a suggestion has its own level and task
             options.pop("task", None)
-            options.pop("who", None)
+            options.pop("vehicle", None)
             return MeasurementInput(id_, value, options, source)
         if point is None:
             raise InvalidMeasurementError(
@@ -412,7 +412,9 @@ class MeasurementReader:
 
     def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
         """Return a key by which the same row of the same table is recognised; equal rows are numbered."""
-        content = repr((sorted(point.items()), value, sorted(options.items())))
+        # Keys are stored: they have the name of an earlier release for a vehicle.
+        named = {"who" if name == "vehicle" else name: each for name, each in options.items()}
+        content = repr((sorted(point.items()), value, sorted(named.items())))
         self._seen[content] += 1
         return f"row-{sha256(f'{content} {self._seen[content]}'.encode()).hexdigest()[:32]}"
 
@@ -422,10 +424,11 @@ class MeasurementReader:
             cell = cells.get(self._columns[name])
             if cell is None:
                 continue
-            if name == "task" or (name == "who" and self._has_vehicles):
+            if name == "task":
                 options[name] = unquote_cell(str(cell))
-            elif name == "who":
-                continue  # a file of another study
+            elif name in ("vehicle", "who"):
+                if self._has_vehicles:
+                    options["vehicle"] = unquote_cell(str(cell))
             elif name == "level":
                 options[name] = _as_integer(cell)
             else:

@@ -27,12 +27,12 @@ class Visit(NamedTuple):
     Attributes:
         id: Id of the suggestion or measurement.
         point: Its coordinates, (d',).
-        who: The vehicle; None without vehicles, or if none of them was there.
+        vehicle: The vehicle; None without vehicles, or if none of them was there.
     """
 
     id: int
     point: Array
-    who: str | None
+    vehicle: str | None
 
 
 class HistoryRow(NamedTuple):
@@ -82,7 +82,7 @@ class Asked(ActionOperation):
         action = self.action
         state.learner.add_pending(action)
         state.pending[action.id] = action
-        state.positions.append(Visit(action.id, action.point, action.who))
+        state.positions.append(Visit(action.id, action.point, action.vehicle))
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Told(ActionOperation):
         state.learner.observe(action, self.y, list(state.pending.values()))
         state.beta_history.append(beta)
         if state.pending.pop(action.id, None) is None and action.repeats is None:
-            state.positions.append(Visit(action.id, action.point, action.who))
+            state.positions.append(Visit(action.id, action.point, action.vehicle))
         state.expired.pop(action.id, None)
         state.exhausted = False
         state.history.append(_history_row(state, action.cost))
@@ -131,7 +131,7 @@ class Failed(ActionOperation):
     def apply(self, state: StudyState) -> None:
         action = self.action
         if state.pending.pop(action.id, None) is None:
-            state.positions.append(Visit(action.id, action.point, action.who))
+            state.positions.append(Visit(action.id, action.point, action.vehicle))
         else:
             state.learner.set_pending(state.pending.values())
         state.expired.pop(action.id, None)

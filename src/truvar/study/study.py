@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._deprecation import deprecated_alias
+from truvar._deprecation import deprecated_alias, deprecated_argument
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
@@ -112,7 +112,7 @@ class Study(BaseStudy, LocalViews):
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
             event log; default: memory.
         name: Name of the study; required in a database.
-        who: Author of the events that this object writes; default: the user and the machine. If it
+        author: Author of the events that this object writes; default: the user and the machine. If it
             is the name of a vehicle, that vehicle asks and measures.
 
     Raises:
@@ -130,6 +130,7 @@ class Study(BaseStudy, LocalViews):
         >>> study.result().above
     """
 
+    @deprecated_argument("who", "author", removed_in="0.5.0")
     def __init__(
         self,
         domain: Domain,
@@ -149,7 +150,7 @@ class Study(BaseStudy, LocalViews):
         limits: Mapping[str, float] | None = None,
         store: str | EventLog | None = None,
         name: str | None = None,
-        who: str | None = None,
+        author: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
             raise InvalidArgumentError(
@@ -182,17 +183,17 @@ class Study(BaseStudy, LocalViews):
         state = StudyState(config)
         check_starts(state)
         event_log = InMemoryEventLog() if store is None else _new_event_log(store, name)
-        self._initialize(state, event_log, name, who)
-        with self._session.transaction(self.who) as write:
+        self._initialize(state, event_log, name, author)
+        with self._session.transaction(self.author) as write:
             write("created", **config.to_details())
 
     def _initialize(
-        self, state: StudyState, event_log: EventLog, name: str | None, who: str | None
+        self, state: StudyState, event_log: EventLog, name: str | None, author: str | None
     ) -> None:
         config = state.config
         actions = state.learner.actions
         self.name = name
-        self.who = who or whoami()
+        self.author = author or whoami()
         self.domain = config.domain
         self.goal = config.goal
         self.policy = config.policy
@@ -208,13 +209,16 @@ class Study(BaseStudy, LocalViews):
         self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
 
     @classmethod
-    def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:
+    @deprecated_argument("who", "author", removed_in="0.5.0")
+    def from_event_log(
+        cls, event_log: EventLog, name: str | None, author: str | None = None
+    ) -> Study:
         """Open the study whose events an event log holds.
 
         Args:
             event_log: The event log; its first event holds the problem.
             name: Name of the study.
-            who: Author of the events that this object writes; default: the user and the machine.
+            author: Author of the events that this object writes; default: the user and the machine.
 
         Raises:
             DamagedStudyError: If the events do not make a study.
@@ -234,22 +238,23 @@ class Study(BaseStudy, LocalViews):
                 f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy "
                 "of its store"
             ) from error
-        study._initialize(state, event_log, name, who)
+        study._initialize(state, event_log, name, author)
         return study
 
     def __reduce__(self) -> Any:
         """Pickle and copy the study as its events: the state of some models holds functions that cannot be pickled."""
-        arguments = (self._session.event_log, self.name, self.who)
+        arguments = (self._session.event_log, self.name, self.author)
         return type(self).from_event_log, arguments, {"_stop_reason": self._stop_reason}
 
     @classmethod
+    @deprecated_argument("who", "author", removed_in="0.5.0")
     def from_json(
         cls,
         text: str,
         *,
         store: str | EventLog | None = None,
         name: str | None = None,
-        who: str | None = None,
+        author: str | None = None,
     ) -> Study:
         """Open a study that `to_json` wrote.
 
@@ -258,7 +263,7 @@ class Study(BaseStudy, LocalViews):
             store: URL of the database to put the study into, or an empty event log; default:
                 memory.
             name: Name of the study; default: its own.
-            who: Author of the events that this object writes; default: the user and the machine.
+            author: Author of the events that this object writes; default: the user and the machine.
 
         Raises:
             SerializationError: If the text is not an exported study, or of an unknown format.
@@ -266,7 +271,7 @@ class Study(BaseStudy, LocalViews):
             StudyExistsError: If the store has a study of that name already.
         """
         stored_name, events = study_from_json(text)
-        study = cls.from_event_log(InMemoryEventLog(events), name or stored_name, who)
+        study = cls.from_event_log(InMemoryEventLog(events), name or stored_name, author)
         if store is not None:
             event_log = _new_event_log(store, study.name)
             study._session.event_log = event_log
@@ -282,7 +287,7 @@ class Study(BaseStudy, LocalViews):
         state = self._state
         checked = command.check()
         receipt = self._session.change(
-            lambda write: handle(state, checked, write), self.who, rewrites=command.rewrites
+            lambda write: handle(state, checked, write), self.author, rewrites=command.rewrites
         )
         if command.resumes:
             self._stop_reason = None
@@ -302,7 +307,7 @@ class Study(BaseStudy, LocalViews):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._session.transaction(self.who):
+        with self._session.transaction(self.author):
             yield
 
     def refresh(self) -> None:

@@ -74,7 +74,7 @@ async def change_study(
     """Change a study and return the answer of `work` in JSON."""
 
     def signed(study: Study) -> Any:
-        study.who = author_name(author)
+        study.author = author_name(author)
         return work(study)
 
     return json_response(await sessions.write(name, signed))

@@ -39,7 +39,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
 
     @routes.post("/studies/{name:path}/note", summary="Add a remark to the event log")
     @body_class(body_of(Note, text={"max_length": limits.text}))
-    async def note(name: StudyName, body: CommandBody, who: Author = None) -> Response:
+    async def note(name: StudyName, body: CommandBody, author: Author = None) -> Response:
         if not is_plain_text(body.arguments["text"]):
             raise InvalidArgumentError(
                 "a note must be plain text, got a control character; leave it out"
@@ -48,7 +48,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         def answer(study: Study, receipt: Receipt) -> Any:
             return {"version": receipt.version}
 
-        return await execute(sessions, name, who, body, answer)
+        return await execute(sessions, name, author, body, answer)
 
     @routes.get("/studies/{name:path}/events", summary="The events, newest first")
     async def events(

@@ -48,19 +48,19 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         "/studies/{name:path}/tell", summary="Tell a measured value; sent again, it counts once"
     )
     @body_class(tell_body)
-    async def tell(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, _answer)
+    async def tell(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, _answer)
 
     @routes.post(
         "/studies/{name:path}/tell-repeats",
         summary="Tell several values of a place; sent again with a key, once",
     )
     @body_class(body_of(commands.TellRepeats, PointBody))
-    async def tell_repeats(name: StudyName, body: CommandBody, who: Author = None) -> Response:
+    async def tell_repeats(name: StudyName, body: CommandBody, author: Author = None) -> Response:
         def answer(study: Study, receipt: commands.Receipt) -> Any:
             return {**_answer(study, receipt), "ids": list(receipt.ids)}
 
-        return await execute(sessions, name, who, body, answer)
+        return await execute(sessions, name, author, body, answer)
 
     @routes.post(
         "/studies/{name:path}/check",
@@ -79,8 +79,8 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
     @routes.post("/studies/{name:path}/correct", summary="Correct the value of a measurement")
     @body_class(body_of(commands.Correct, MeasurementBody))
-    async def correct(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, _answer)
+    async def correct(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, _answer)
 
     @routes.get("/studies/{name:path}/measurements", summary="The measurements, in order")
     async def measurements(name: StudyName) -> Response:

@@ -35,20 +35,20 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
 
     @routes.post("/studies/{name:path}/exclude", summary="Exclude a place that cannot be measured")
     @body_class(body_of(Exclude, RequiredPlaceBody))
-    async def exclude(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, _summary)
+    async def exclude(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, _summary)
 
     @routes.post(
         "/studies/{name:path}/allow", summary="Allow a place again; without one, everywhere"
     )
     @body_class(body_of(Allow, PlaceBody))
-    async def allow(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, _summary)
+    async def allow(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, _summary)
 
     @routes.post("/studies/{name:path}/fail", summary="Record that a measurement failed")
     @body_class(body_of(Fail, PointBody))
-    async def fail(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, change_summary)
+    async def fail(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, change_summary)
 
     @routes.get("/studies/{name:path}/failures", summary="The measurements that failed, in order")
     async def failures(name: StudyName) -> Response:

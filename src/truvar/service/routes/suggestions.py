@@ -30,10 +30,10 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.post("/studies/{name:path}/ask", summary="Ask where to measure next")
     @body_class(body_of(Ask, n={"le": limits.batch}))
     async def ask(
-        name: StudyName, body: CommandBody, request: Request, who: Author = None
+        name: StudyName, body: CommandBody, request: Request, author: Author = None
     ) -> Response:
         choice = ChoiceRequest(
-            author=author_name(who),
+            author=author_name(author),
             interface=current_interface(),
             command=Ask(**body.arguments),
             max_pending=limits.waiting,
@@ -44,7 +44,7 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         "/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement"
     )
     @body_class(body_of(Withdraw, MeasurementBody))
-    async def withdraw(name: StudyName, body: CommandBody, who: Author = None) -> Response:
-        return await execute(sessions, name, who, body, change_summary)
+    async def withdraw(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, change_summary)
 
     return routes
