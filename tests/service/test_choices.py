@@ -15,6 +15,7 @@ from tests.helpers.server import CURVE
 
 import truvar as tv
 from truvar.exceptions import ChangeCancelledError, ChoiceFailedError
+from truvar.study.commands import Ask
 
 pytest.importorskip("fastapi", reason="needs truvar[service]")
 
@@ -78,15 +79,13 @@ def _client_exception(answer: Any) -> Exception:
 
 
 def test_a_choice_in_a_thread_is_given_up_between_two_suggestions() -> None:
-    from truvar.study.cancellation import cancellable
-
     domain = tv.Domain.grid(x=[k / 29 for k in range(30)])
     study = tv.Study(domain, tv.Maximize(), kernel="rbf", noise=0.1, policy="variance")
     before = study.to_json()
-    with cancellable() as cancelled:
-        cancelled.set()
-        with pytest.raises(ChangeCancelledError):
-            study.ask(3)
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(ChangeCancelledError):
+        study.execute(Ask(3), cancelled)
     assert json.loads(study.to_json()) == json.loads(before)
     assert len(study.ask(3)) == 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +50,15 @@ class ChoiceRequest:
         return ChoiceRequest(**{**data, "command": Ask(**data["command"])})
 
 
-def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
+def suggest(
+    study: Study, request: ChoiceRequest, cancelled: threading.Event | None = None
+) -> dict[str, Any]:
     """Return the answer to a request for suggestions.
 
     Args:
         study: The study, which knows of the latest events.
         request: The request.
+        cancelled: Set once nobody waits for the answer any longer.
 
     Raises:
         PendingLimitError: If too many suggestions would be pending.
@@ -70,7 +74,7 @@ def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
             f"and {n} more; "
             "tell or withdraw some first"
         )
-    receipt = study.execute(request.command)
+    receipt = study.execute(request.command, cancelled)
     if receipt.end is not None and not receipt.suggestions:
         raise receipt.end
     return {"suggestions": [suggestion.to_dict() for suggestion in receipt.suggestions]}

@@ -41,7 +41,6 @@ from truvar.service._uploads import Upload, check_size, handle_upload
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
-from truvar.study.cancellation import cancellable
 from truvar.study.study import Study
 
 S = TypeVar("S")
@@ -276,6 +275,7 @@ class StudySessions:
         self, entry: StudyEntry, copy: StudyCopy, name: str, request: ChoiceRequest
     ) -> dict[str, Any]:
         was_open = entry.opened is not None
+        cancelled = threading.Event()
 
         def work(study: Study) -> dict[str, Any]:
             if not was_open and takes_long(study, entry.choice_seconds, request.command.n):
@@ -283,18 +283,17 @@ class StudySessions:
             if study.version < entry.version:  # other objects have asked, told or withdrawn
                 study.refresh()
             began = time.thread_time()
-            answer = suggest(study, request)
+            answer = suggest(study, request, cancelled)
             entry.record_choice((time.thread_time() - began) / request.command.n)
             return answer
 
         threads = self._choice_threads if copy is entry.chooser else self._write_threads
         if copy is entry.writer:
             entry.chooser.close()
-        with cancellable() as cancelled:
-            try:
-                return await self._run(entry, copy, threads, name, work)
-            finally:
-                cancelled.set()
+        try:
+            return await self._run(entry, copy, threads, name, work)
+        finally:
+            cancelled.set()
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.

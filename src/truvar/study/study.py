@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -283,11 +284,24 @@ class Study(BaseStudy, LocalViews):
     # -- changing
     # ----------------------------------------------------------------------------------------------
 
-    def execute(self, command: Command) -> Receipt:
+    def execute(self, command: Command, cancelled: Event | None = None) -> Receipt:
+        """Execute a command, as `BaseStudy.execute` does.
+
+        Args:
+            command: The command.
+            cancelled: Set by others once nobody waits for the change any longer; it is not stored
+                then.
+
+        Raises:
+            ChangeCancelledError: If it was cancelled. Nothing has changed then.
+        """
         state = self._state
         checked = command.check()
         receipt = self._session.change(
-            lambda write: handle(state, checked, write), self.author, rewrites=command.rewrites
+            lambda write: handle(state, checked, write),
+            self.author,
+            rewrites=command.rewrites,
+            cancelled=cancelled,
         )
         if command.resumes:
             self._stop_reason = None
