@@ -120,9 +120,9 @@ def _labelled_row(words: list[str], study: Study) -> int | None:
 def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> None:
     from truvar.report.status import describe_infeasible
 
-    print_change(study, before, verb, words, {verb: " ".join(words)})
+    now = print_change(study, before, verb, words, {verb: " ".join(words)})
     if before is not None:
-        for term, text in describe_infeasible(study, study.result()):
+        for term, text in describe_infeasible(study, now):
             print(visible(f"{term}: {text}"))
 
 

@@ -165,7 +165,7 @@ def _note(arguments: argparse.Namespace) -> int:
     study = open_study(arguments)
     study.execute(Note(text))
     if arguments.json:
-        _print_json(study, {"noted": text})
+        print_change(study, None, "noted", [], {"noted": text})
     else:
         _print_text("noted")
     return 0
@@ -178,8 +178,8 @@ def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
 
 def print_change(
     study: Study, before: Result | None, verb: str, ids: Sequence[Any], data: dict[str, Any]
-) -> None:
-    """Print what a command changed.
+) -> Result:
+    """Print what a command changed, and return the result after it, which is built once.
 
     Args:
         study: The study after the change.
@@ -188,12 +188,15 @@ def print_change(
         ids: Ids of the measurements or suggestions that changed.
         data: What was done, for the JSON output.
     """
+    from truvar.report.tables import to_json
     from truvar.report.tell_summary import tell_summary
 
+    now = study.result()
     if before is None:
-        _print_json(study, data)
+        print(to_json({**data, "result": now.to_dict()}))
     else:
-        _print_text(tell_summary(ids, before, study, verb))
+        _print_text(tell_summary(ids, before, now, verb))
+    return now
 
 
 def _print_receipt(
@@ -215,12 +218,6 @@ def _print_receipt(
         terminal = TerminalStyle.for_stream(sys.stderr)
         for warning in warnings:
             print(terminal.wrapped(f"truvar: {warning}"), file=sys.stderr)
-
-
-def _print_json(study: Study, data: dict[str, Any]) -> None:
-    from truvar.report.tables import to_json
-
-    print(to_json({**data, "result": study.result().to_dict()}))
 
 
 def _print_text(text: str) -> None:

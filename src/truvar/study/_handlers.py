@@ -58,21 +58,6 @@ from truvar.study.outliers import outlier_ids
 from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import departure, resolve_vehicle
 
-
-def handle(state: StudyState, command: Command, write: EventWriter) -> Receipt:
-    """Execute a checked command.
-
-    Args:
-        state: The state of the study.
-        command: The command.
-        write: Writes events.
-
-    Raises:
-        TruvarError: If the study refuses it. The events that it wrote must be undone then.
-    """
-    return HANDLERS[type(command)](state, command, write)
-
-
 # -- asking
 # --------------------------------------------------------------------------------------------------
 
@@ -375,6 +360,7 @@ def _text(reason: str | None) -> str | None:
     return None if reason is None else visible(str(reason))
 
 
+# what executes a checked command; if it raises, the events that it wrote must be undone
 HANDLERS: dict[type[Command], Callable[[StudyState, Any, EventWriter], Receipt]] = {
     Allow: handle_allow,
     Ask: handle_ask,

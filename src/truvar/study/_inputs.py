@@ -65,6 +65,8 @@ def as_value(y: Any) -> Any:
     Raises:
         InvalidMeasurementError: If there is not exactly one element.
     """
+    if isinstance(y, float):
+        return y
     values: Any = y
     if isinstance(y, Mapping):
         values = list(y.values())

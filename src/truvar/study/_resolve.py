@@ -48,9 +48,10 @@ def resolve_action(
         UnknownSuggestionError: If it matches no action of the study.
         InvalidDomainError: If a point cannot be used.
     """
-    what = as_point(state.config.domain, what)
-    if isinstance(what, Mapping):
-        return _action_at_point(state, what, level, task, vehicle)
+    if not isinstance(what, (Suggestion, int)):
+        what = as_point(state.config.domain, what)
+        if isinstance(what, Mapping):
+            return _action_at_point(state, what, level, task, vehicle)
     if level is not None or task is not None:
         given = f"task {task!r}" if level is None else f"level {level!r}"
         raise InvalidMeasurementError(

@@ -199,7 +199,8 @@ class StudySession:
             outermost
         ):  # whatever is left of a transaction was left by an interrupt at an awkward moment
             self.writer = None
-            self.state.restore()
+            if self.state.restore_point is not None:
+                self.state.restore()
         elif self.writer is not None and self.writer.task is not _current_task():
             raise StudyBusyError(
                 "another asyncio task has a transaction of this study open; do not await within a "
@@ -236,7 +237,8 @@ class StudySession:
         began = False
         try:
             with self.event_log.transaction(state.version) as transaction:
-                state.replay(transaction.new_events)
+                if transaction.new_events:
+                    state.replay(transaction.new_events)
                 before = state.snapshot()
                 began = True
                 state.restore_point = before

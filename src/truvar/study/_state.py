@@ -174,6 +174,8 @@ class StudyState:
         self._learner_version = self.version
         if outermost:
             self.restore_point = None
+        if self._models.keys() <= known_models:
+            return {}
         return {count: model for count, model in self._models.items() if count not in known_models}
 
     @staticmethod
@@ -314,10 +316,12 @@ class StudyState:
     def spent(self) -> float:
         """Total cost of the measurements, those that failed included."""
         spent = self.history[-1].spent if self.history else 0.0
-        count = len(self.learner.observations)
-        return spent + sum(
-            each.action.cost for each in self.learner.failures if each.n_before == count
-        )
+        failed = 0.0
+        n_observations = len(self.learner.observations)
+        for failure in self.learner.failures:
+            if failure.n_before == n_observations:
+                failed += failure.action.cost
+        return spent + failed
 
     def expired_leases(self, moment: datetime) -> list[int]:
         """Return the ids of pending suggestions whose leases have run out."""

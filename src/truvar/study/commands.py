@@ -230,6 +230,8 @@ class Tell(Command):
         from truvar.study._inputs import check_measurement
 
         value, noise, cost = check_measurement(self.y, self.noise, self.cost)
+        if value is self.y and noise is self.noise and cost is self.cost:
+            return self
         return replace(self, y=value, noise=noise, cost=cost)
 
 

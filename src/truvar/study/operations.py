@@ -230,7 +230,10 @@ def _history_row(state: StudyState, cost: float) -> HistoryRow:
     best_index = int(np.argmax(signed))
     step = len(learner.observations)
     spent = cost + (state.history[-1].spent if state.history else 0.0)
-    failed = sum([each.action.cost for each in learner.failures if each.n_before == step - 1])
+    failed = 0.0
+    for failure in learner.failures:
+        if failure.n_before == step - 1:
+            failed += failure.action.cost
     return HistoryRow(
         step=step,
         spent=spent + failed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,7 +36,7 @@ from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
-from truvar.study._handlers import handle
+from truvar.study._handlers import HANDLERS
 from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
@@ -298,7 +299,7 @@ class Study(BaseStudy, LocalViews):
         state = self._state
         checked = command.check()
         receipt = self._session.change(
-            lambda write: handle(state, checked, write),
+            partial(HANDLERS[type(checked)], state, checked),
             self.author,
             rewrites=command.rewrites,
             cancelled=cancelled,
@@ -307,9 +308,10 @@ class Study(BaseStudy, LocalViews):
             self._stop_reason = None
         if isinstance(command, Correct):
             self._named_outliers.difference_update(receipt.ids)
-        new = [id_ for id_ in outlier_ids(state) if id_ not in self._named_outliers]
-        if not new:
+        outliers = outlier_ids(state)
+        if self._named_outliers.issuperset(outliers):
             return receipt
+        new = [id_ for id_ in outliers if id_ not in self._named_outliers]
         self._named_outliers.update(new)
         messages = outlier_messages(measurement_records(state), new)
         return replace(receipt, warnings={**messages, **receipt.warnings})
