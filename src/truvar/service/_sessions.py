@@ -16,9 +16,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -149,6 +149,18 @@ class StudyEntry:
     def opened(self) -> Study | None:
         """An open object of the study, if there is any."""
         return next((copy.study for copy in self.copies if copy.study is not None), None)
+
+    @contextmanager
+    def idle_study(self) -> Iterator[Study | None]:
+        """Yield an open object that no thread uses, and keep the others from using it; None if there is none."""
+        for copy in self.copies:
+            if copy.study is not None and copy.thread_lock.acquire(blocking=False):
+                try:
+                    yield copy.study
+                finally:
+                    copy.thread_lock.release()
+                return
+        yield None
 
     def record_choice(self, seconds: float) -> None:
         """Take over how long a choice took. One that took exceptionally long counts little, the next ones more."""
@@ -622,7 +634,8 @@ class StudySessions:
                 f"there is no study {name!r}; GET /api/studies lists the studies of this server"
             )
         try:
-            return Study.from_event_log(event_log, name, author="service")
+            with entry.idle_study() as source:
+                return Study.from_event_log(event_log, name, author="service", source=source)
         except StorageError:
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way

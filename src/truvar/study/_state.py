@@ -9,6 +9,7 @@ operations are then applied again from the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -46,6 +47,7 @@ class Snapshot(NamedTuple):
     """The part of a state from which `StudyState.rollback` rebuilds the rest."""
 
     version: int
+    changed_at: datetime | None
     next_id: int
     operations: list[Operation]
     models: dict[int, AnyModel]
@@ -60,6 +62,7 @@ class StudyState:
 
     Attributes:
         version: Number of the last event.
+        changed_at: Time of the last event; None before the first.
         next_id: Id of the next suggestion or measurement; ids are never reused.
         leases: Until when pending suggestions are reserved, by id.
         learner: The model and Algorithm 1.
@@ -80,6 +83,7 @@ class StudyState:
     def __init__(self, config: StudyConfig) -> None:
         self.config = config
         self.version = 0
+        self.changed_at: datetime | None = None
         self.next_id = 1
         self.leases: dict[int, datetime] = {}
         self._operations: list[Operation] = []
@@ -194,10 +198,16 @@ class StudyState:
             if isinstance(operation, Told):
                 yield state
 
+    def copy(self) -> StudyState:
+        """Return an independent copy, which shares the settings."""
+        shared = [self.config, *vars(self.config).values(), *vars(self.config.prior).values()]
+        return deepcopy(self, {id(part): part for part in shared})
+
     def snapshot(self) -> Snapshot:
         """Return a snapshot for `rollback`."""
         return Snapshot(
             self.version,
+            self.changed_at,
             self.next_id,
             list(self._operations),
             dict(self._models),
@@ -226,6 +236,7 @@ class StudyState:
 
     def _return_to(self, snapshot: Snapshot) -> None:
         self.version = snapshot.version
+        self.changed_at = snapshot.changed_at
         self.next_id = snapshot.next_id
         self._operations = list(snapshot.operations)  # the snapshot itself may be returned to again
         self._models = dict(snapshot.models)
@@ -240,6 +251,7 @@ class StudyState:
         """Turn an event into an operation; return the index of the first operation that it changed or added."""
         details = event.details
         self.version = event.number
+        self.changed_at = event.time
         self.next_id = max(self.next_id, int(details.get("id", 0)) + 1)
         first_changed = len(self._operations)
         match event.kind, action:

@@ -32,6 +32,7 @@ from truvar.exceptions import (
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
+from truvar.storage.base import Event as StoredEvent
 from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
@@ -213,7 +214,12 @@ class Study(BaseStudy, LocalViews):
     @classmethod
     @deprecated_argument("who", "author", removed_in="0.5.0")
     def from_event_log(
-        cls, event_log: EventLog, name: str | None, author: str | None = None
+        cls,
+        event_log: EventLog,
+        name: str | None,
+        author: str | None = None,
+        *,
+        source: Study | None = None,
     ) -> Study:
         """Open the study whose events an event log holds.
 
@@ -221,6 +227,8 @@ class Study(BaseStudy, LocalViews):
             event_log: The event log; its first event holds the problem.
             name: Name of the study.
             author: Author of the events that this object writes; default: the user and the machine.
+            source: Another object of the same study, whose state is copied, so that only the events
+                after it are replayed.
 
         Raises:
             DamagedStudyError: If the events do not make a study.
@@ -228,8 +236,9 @@ class Study(BaseStudy, LocalViews):
         study = cls.__new__(cls)
         try:
             events = event_log.since(0)
-            state = StudyState(StudyConfig.from_details(events[0].details))
-            state.replay(events)
+            state = None if source is None else _copied_state(source, events)
+            state = state or StudyState(StudyConfig.from_details(events[0].details))
+            state.replay(events[state.version :])
             check_summary = getattr(event_log, "check_summary", None)
             if check_summary is not None:
                 check_summary(state.summary)
@@ -460,6 +469,14 @@ class Study(BaseStudy, LocalViews):
     outlook = deprecated_alias("lookahead", removed_in="0.4.0")
     resumed = deprecated_alias("from_event_log", removed_in="0.4.0")
     together = deprecated_alias("transaction", removed_in="0.4.0")
+
+
+def _copied_state(source: Study, events: Sequence[StoredEvent]) -> StudyState | None:
+    """Return a copy of the state of a study, if these are its events; None otherwise."""
+    state: StudyState = source._session.call(source._state.copy)
+    if not 0 < state.version <= len(events):
+        return None
+    return state if events[state.version - 1].time == state.changed_at else None
 
 
 def _stored_config(config: StudyConfig) -> StudyConfig:
