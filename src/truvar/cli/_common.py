@@ -171,7 +171,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def interruptible(notice: str = "") -> Iterator[Callable[[], bool]]:
-    """Note the first Ctrl-C within the block instead of raising; a second one raises `KeyboardInterrupt`.
+    """Note the first Ctrl-C within the block; a second one raises `KeyboardInterrupt`.
 
     Args:
         notice: Printed to stderr at the first Ctrl-C.

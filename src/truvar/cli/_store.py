@@ -1,4 +1,4 @@
-"""Which study a command works on: given by the first word, --store, $TRUVAR_STORE, or the only store in the folder."""
+"""The study of a command: by its first word, --store, $TRUVAR_STORE, or the only store here."""
 
 from __future__ import annotations
 

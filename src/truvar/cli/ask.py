@@ -79,7 +79,7 @@ def _ask(arguments: argparse.Namespace) -> int:
 
 
 def _context(arguments: argparse.Namespace, study: Study) -> dict[str, Any] | None:
-    """Return the given context in the types of its columns; an unknown column is refused by the study."""
+    """Return the given context in the types of its columns; the study refuses unknown ones."""
     if arguments.context is None:
         return None
     columns = study.domain.columns

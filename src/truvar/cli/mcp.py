@@ -16,7 +16,7 @@ def _mcp_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--store",
         metavar="STORE",
-        help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
+        help="the store, instead of the first word (default: $TRUVAR_STORE or the only store here)",
     )
     sub.add_argument(
         "--write", action="store_true", help="also create and change studies (default: only read)"

@@ -1,4 +1,4 @@
-"""`truvar exclude`, `fail` and `allow`: places that cannot be measured, and measurements that failed."""
+"""`truvar exclude`, `fail` and `allow`: places that cannot be measured, and failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from truvar.study.commands import Allow, Exclude, Fail
 if TYPE_CHECKING:
     from truvar.study.study import Study
 
-PLACE = "id of a suggestion or measurement, coordinates or label of a point, or a condition such as 'x + y > 3'"
+PLACE = (
+    "id of a suggestion or measurement, coordinates or label of a point, or a condition such as "
+    "'x + y > 3'"
+)
 COORDINATE = re.compile(r"[^<>=]+=[^<>=]+")
 
 

@@ -68,7 +68,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         display = Progress(study, limits=RunLimits(**limits).or_default({}, study.goal))
     pool = ThreadPoolExecutor(arguments.jobs) if arguments.jobs > 1 else None
-    notice = "stopping after the next measurement (Ctrl-C again: at once)"
+    notice = "stopping after the next measurement (Ctrl-C again: immediately)"
     try:
         with (
             display as show,
@@ -139,7 +139,7 @@ def _lease(arguments: argparse.Namespace) -> float:
 
 
 def _open_or_create(arguments: argparse.Namespace) -> Study:
-    """Open the study of a store. For a problem file, its store lies beside the file and is created if necessary."""
+    """Open the study of a store, or of a problem file, whose store beside it may be created."""
     if not (arguments.words or "").endswith(".toml"):
         return open_study(arguments)
     from truvar.problem import load_problem
@@ -177,7 +177,7 @@ def _orphaned_suggestions(study: Study) -> list[Suggestion]:
 
 
 def _alive(process: int) -> bool:
-    """Return whether a process of this machine is running; always true where that cannot be found out."""
+    """Return whether a process of this machine is running; true where that is unknown."""
     if os.name != "posix":  # on Windows, os.kill would end the process
         return True
     try:

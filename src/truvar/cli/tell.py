@@ -1,4 +1,4 @@
-"""`truvar tell`, `correct`, `withdraw` and `note`: enter measurements and change the event log of a study."""
+"""`truvar tell`, `correct`, `withdraw` and `note`: change the event log of a study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--csv",
         metavar="FILE",
-        help="read measurements from a CSV file or Excel workbook, all or none; - is standard input",
+        help="read measurements from a CSV file or Excel workbook, all or none; -: standard input",
     )
     add_table_options(sub)
     add_options(sub, Tell)
@@ -172,7 +172,7 @@ def _note(arguments: argparse.Namespace) -> int:
 
 
 def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
-    """Return the result before a change, which only the text compares with the result after it; None with --json."""
+    """Return the result before a change, for the text to compare with; None with --json."""
     return None if arguments.json else study.result()
 
 
@@ -207,7 +207,7 @@ def _print_receipt(
     receipt: Receipt,
     notice: str = "",
 ) -> None:
-    """Print what a command changed, and its warnings: to stderr, or with --json as part of the output."""
+    """Print what a command changed, and its warnings (with --json as part of the output)."""
     ids = list(receipt.ids)
     warnings = [*receipt.warnings.values(), *([notice] if notice else [])]
     changed = ids[0] if verb == "corrected" else ids

@@ -92,14 +92,14 @@ class StudyTools:
     # -------------------------------------------------------------------------------------
 
     def list_studies(self) -> list[dict[str, Any]]:
-        """List the studies of the store: name, number of measurements, cost so far, and when they changed."""
+        """List the studies of the store: name, measurements, cost, time of the last change."""
         listed: list[dict[str, Any]] = json.loads(
             studies(self._store).to_json(orient="records", date_format="iso")
         )
         return listed
 
     def status(self, study: str | None = None) -> dict[str, Any]:
-        """Return where a study stands: counters, goal, best point, certificate, warnings, pending suggestions.
+        """Return the status of a study: counters, goal, best point, certificate, warnings, pending.
 
         Args:
             study: Name of the study; leave it out if the store has only one.
@@ -107,7 +107,7 @@ class StudyTools:
         return _plain(status_data(self._study(study)))
 
     def result(self, study: str | None = None) -> dict[str, Any]:
-        """Return what is known: best point, number of points above, below and undecided, expected F1 or regret.
+        """Return the result: best point, numbers above, below and undecided, expected F1 or regret.
 
         Args:
             study: Name of the study; leave it out if the store has only one.
@@ -125,7 +125,7 @@ class StudyTools:
         """
         if len(points) > MAX_ROWS:
             raise LimitExceededError(
-                f"at most {MAX_ROWS} points are predicted at once, got {len(points)}; give fewer"
+                f"one call predicts at most {MAX_ROWS} points, got {len(points)}; give fewer"
             )
         mean, sd = self._study(study).predict(points)  # type: ignore[arg-type]  # points by column are accepted
         return [
@@ -182,7 +182,7 @@ class StudyTools:
         return _plain(status_data(study))
 
     def ask(self, count: int = 1, study: str | None = None) -> dict[str, Any]:
-        """Suggest what to measure next. Suggestions stay pending until they are told, failed or withdrawn.
+        """Suggest what to measure next; suggestions stay pending until told, failed or withdrawn.
 
         Args:
             count: Number of suggestions, chosen as a batch.
@@ -206,7 +206,7 @@ class StudyTools:
         cost: float | None = None,
         study: str | None = None,
     ) -> dict[str, Any]:
-        """Record a measured value of a suggestion, given by its id, or of another point. Returns the new status.
+        """Record a measured value of a suggestion, by its id, or of a point; return the status.
 
         Args:
             value: The measured value.
@@ -303,7 +303,7 @@ def make_server(store: str, *, write: bool = False, author: str | None = None) -
 
 
 def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a tool whose mistakes reach the assistant as a message: other exceptions are hidden from it."""
+    """Return a tool whose mistakes reach the assistant as messages; it sees no other exceptions."""
     failure = import_optional("mcp.server.mcpserver.exceptions", "an MCP server", "mcp").ToolError
 
     @wraps(tool)

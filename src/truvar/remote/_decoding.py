@@ -27,7 +27,7 @@ def decode_suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
 
 
 def with_label(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
-    """Return the fields of an object with the label of its row, which JSON may not have the type for."""
+    """Return the fields of an object with the label of its row, in the type of the table."""
     return {**with_vehicle(form), "label": domain.label(form["index"])}
 
 

@@ -271,7 +271,7 @@ class Server:
 
 
 def _exception(response: httpx.Response) -> Exception:
-    """Return the exception for an error of the server: of the class that it names, or by the status code."""
+    """Return the exception for an error of the server: by its class, or by the status code."""
     try:
         content = response.json()
     except ValueError:

@@ -153,7 +153,7 @@ class RemoteStudy(CopiedViews):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate: what can be stated, with which probability and under which assumptions."""
+        """The certificate: statements with their probabilities and assumptions."""
         return decode_certificate(self._get("certificate"))
 
     def result(self) -> Result:

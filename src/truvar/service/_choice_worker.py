@@ -1,4 +1,4 @@
-"""A process that makes choices or handles uploads for a server: `python -m truvar.service._choice_worker`.
+"""A process of a server for choices and uploads: `python -m truvar.service._choice_worker`.
 
 It reads requests from its standard input and writes answers to its standard output, one JSON object
 per line. It keeps the study of its last request open. When the server ends, so does the process,

@@ -1,4 +1,4 @@
-"""Requests for suggestions: what is sent to a process that chooses, and how long a choice may be expected to take."""
+"""Requests for suggestions, and how long a choice is expected to take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The convergence of a study for the page: best value so far, and expected F1 or regret after some measurements.
+"""The convergence of a study for the page: best value so far, expected F1 or regret.
 
 An estimate takes draws, but those of earlier measurements do not change when another one is told.
 They are kept as long as the operations that they follow from are the same objects. One request

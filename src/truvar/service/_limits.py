@@ -24,7 +24,7 @@ class ServiceLimits:
         text: Characters of a note, a name or any other text of a problem or study.
         events: Events of an uploaded study.
         studies: Studies kept in memory; others are opened again when they are requested.
-        streams: Streams of live changes that are open at once.
+        streams: Streams of live changes that are open simultaneously.
         connections: Connections of one address.
         choice_seconds: Seconds of a choice that takes long.
         choice_processes: Processes for choices that take long.
@@ -68,5 +68,5 @@ def check_at_most(count: int, limit: int, name: str) -> None:
 
 
 def is_plain_text(text: str) -> bool:
-    """Return whether every database and page can hold the text: no control characters but line breaks and tabs."""
+    """Return whether a text has no control characters but line breaks and tabs."""
     return all(unicodedata.category(c) not in ("Cc", "Cs") or c in "\n\r\t" for c in text)

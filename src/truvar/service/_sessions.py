@@ -45,7 +45,7 @@ from truvar.study.study import Study
 
 S = TypeVar("S")
 T = TypeVar("T")
-MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choice
+MAX_GROWTH = 3.0  # factor by which the expected time of a choice grows after one choice
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 UPLOAD_THREADS = 2  # for uploads that do not take long
@@ -140,7 +140,7 @@ class StudyEntry:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether no object is open, no request is under way and nothing is known about the study."""
+        """Whether no object is open, no request under way and nothing known about the study."""
         return (
             self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
         )
@@ -152,7 +152,7 @@ class StudyEntry:
 
     @contextmanager
     def idle_study(self) -> Iterator[Study | None]:
-        """Yield an open object that no thread uses, and keep the others from using it; None if there is none."""
+        """Yield an open object that no thread uses, and reserve it; None if there is none."""
         for copy in self.copies:
             if copy.study is not None and copy.thread_lock.acquire(blocking=False):
                 try:
@@ -163,7 +163,7 @@ class StudyEntry:
         yield None
 
     def record_choice(self, seconds: float) -> None:
-        """Take over how long a choice took. One that took exceptionally long counts little, the next ones more."""
+        """Take over how long a choice took; the known time grows by a limited factor at a time."""
         known = seconds if self.choice_seconds is None else self.choice_seconds
         self.choice_seconds = min(seconds, MAX_GROWTH * known)
 
@@ -343,7 +343,7 @@ class StudySessions:
             return await self._run(entry, entry.reader, self._read_threads, name, cached)
 
     async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
-        """Return an answer that takes long, made while others use the study; one at a time for each study.
+        """Return an answer that takes long, one at a time for each study, while others use it.
 
         Args:
             name: Name of the study.
@@ -364,7 +364,7 @@ class StudySessions:
         return await self._in_thread(self._read_threads, work)
 
     async def wait_for_change(self, name: str, version: int, seconds: float) -> int:
-        """Return the version of a study as soon as it differs from `version`, or after some seconds."""
+        """Return the version of a study once it differs from `version`, or after some seconds."""
         entry = self._entry(name)
         if entry.version == version:
             try:
@@ -464,7 +464,7 @@ class StudySessions:
         return await self._administer(name, work)
 
     async def _administer(self, name: str, work: Callable[[], T]) -> T:
-        """Run work on the row of a study while nobody changes it, and forget what is known about it."""
+        """Run work on the row of a study while nobody changes it, and forget its entry."""
         entry = self._entry(name)
         async with entry.chooser.request_lock, entry.writer.request_lock, entry.reader.request_lock:
             result = await self._in_thread(self._write_threads, work)
@@ -499,7 +499,7 @@ class StudySessions:
         return rows
 
     async def end_processes(self) -> None:
-        """End the processes for choices and uploads. What is under way has stored nothing."""
+        """End the processes for choices and uploads. Unfinished work has stored nothing."""
         await self._processes.close()
         await self._upload_processes.close()
 
@@ -540,7 +540,7 @@ class StudySessions:
                     self._states[name] = (changed, await self._read_state(name))
 
     async def _read_state(self, name: str) -> dict[str, Any]:
-        """Return whether a study is finished or damaged. A study that is not open is not kept open."""
+        """Return whether a study is finished or damaged; one that is not open is closed again."""
         entry = self._entries.get(name, StudyEntry())
         try:
             finished = await self._read(entry, name, lambda study: study.finished is not None)
@@ -549,7 +549,7 @@ class StudySessions:
         return {"state": "finished"} if finished else {}
 
     def _entry(self, name: str) -> StudyEntry:
-        """Return the entry of a study, and drop unknown ones, and the longest unused ones beyond the limit."""
+        """Return the entry of a study; drop unknown ones, and unused ones beyond the limit."""
         entry = self._entries.setdefault(name, StudyEntry())
         self._entries.move_to_end(name)
         # A name that no study has is dropped first, so that requests for such names do not close
@@ -579,7 +579,7 @@ class StudySessions:
         name: str,
         work: Callable[[Study], T],
     ) -> T:
-        """Run work on a study in a thread, after it was opened in another, and wake those who wait for a change."""
+        """Run work on a study in a thread, and wake requests that wait for a change."""
         before = entry.version
         try:
             if copy.study is None:

@@ -1,7 +1,7 @@
 """JSON of a study: for the page to draw, and for the client in Python to rebuild results from.
 
 Arrays over the domain are lists of numbers; the class of every point is one letter: H (above), L
-(below) or M (undecided). `classes` are those of `Result.classify`, 95 % for all points at once;
+(below) or M (undecided). `classes` are those of `Result.classify`, 95 % for all points jointly;
 `sets` are the paper's H, L and M. Numbers that are not finite are null. The `view` is for drawing:
 numbers have six digits, and a very large domain is represented by some of its points.
 """
@@ -93,7 +93,7 @@ def definition(study: Study) -> dict[str, Any]:
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
-    """Return the last events, newest first. The details of the first event, the whole problem, are left out."""
+    """Return the last events, newest first, without the details of the first, the problem."""
     rows = study.events.tail(newest).iloc[::-1].to_dict("records")
     return [
         {
@@ -143,7 +143,7 @@ def posterior(study: Study) -> dict[str, Any]:
 
 
 def _feasibility(result: Result) -> list[float] | None:
-    """Return the probability that a measurement succeeds at every point; None if it is 1 everywhere."""
+    """Return the probability of success at every point; None if it is 1 everywhere."""
     return (
         None
         if result.feasibility is None or result.infeasible_share == 0
@@ -157,7 +157,7 @@ def failures(study: Study) -> list[dict[str, Any]]:
 
 
 def exclusions(study: Study) -> list[dict[str, Any]]:
-    """Return the exclusions in force: in words, with the reason, and the place as a request takes it."""
+    """Return the exclusions in force: text, reason, and the place as a request has it."""
     rows: list[dict[str, Any]] = []
     everything = study.exclusions
     for k, exclusion in enumerate(everything):
@@ -348,7 +348,7 @@ def _is_log(parameter: Parameter) -> bool:
 
 
 def axis_positions(domain: Domain, points: Array) -> Array:
-    """Return points (q, d) as the page draws them: numbers as the user has them, choices by position, dates in days."""
+    """Return points (q, d) as the page draws them: choices by position, dates in days."""
     positions = np.array(points, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if not isinstance(parameter, (Boolean, Categorical, Ordinal, Date)):
@@ -357,7 +357,7 @@ def axis_positions(domain: Domain, points: Array) -> Array:
 
 
 def snapped(domain: Domain, at: Array) -> Array:
-    """Return the coordinates (d,) of a point that the page gives, with values that its parameters have."""
+    """Return the coordinates (d,) of a point of the page, with values of its parameters."""
     return at if domain.is_plain else domain.snap(from_axis_positions(domain, at)[None, :])[0]
 
 
@@ -385,7 +385,7 @@ def slice_axis(domain: Domain, k: int) -> Array:
 
 
 def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]:
-    """Return points (q, d) by column as the page draws them; dates with all digits, as a day has 86,400 seconds."""
+    """Return points (q, d) by column as the page draws them; dates with all digits."""
     positions = axis_positions(domain, points)
     columns = []
     for k, column in enumerate(positions.T):
@@ -395,7 +395,7 @@ def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]
 
 
 def drawn_column(values: Array) -> list[float | None]:
-    """Return a column rounded for drawing to six digits of its extent; values over many decades to six of their own."""
+    """Return a column rounded to six digits of its extent, or of each value over many decades."""
     positive = values[values > 0]
     if (
         len(positive) == len(values)

@@ -97,10 +97,10 @@ class CommandMethods(ABC):
             n: Number of suggestions, chosen as a batch; None for a single one.
             lease: Seconds for which the suggestions are reserved. The first `ask` after that
                 assumes that they will not be measured. Default: no end.
-            vehicle: Vehicle that the suggestions are for; needed if the study has several, unless the
-                author of the study object is one of them. What is pending for the others is taken
-                into account.
-            budget: Total cost that the study must stay within, the way back included if it is
+            vehicle: Vehicle that the suggestions are for; needed if the study has several, unless
+                the author of the study object is one of them. Suggestions pending for the others
+                are taken into account.
+            budget: Total cost that the study must stay within, the return leg included if it is
                 compulsory; only what it allows is suggested. Default: the budget among the limits
                 of a study whose vehicles must return.
             context: Value of every context column of the domain, which is given, not chosen: the
@@ -145,9 +145,9 @@ class CommandMethods(ABC):
             context: Value of every context column, as for `ask`.
 
         Returns:
-            A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if the
-            study has some, and cost. Its index has the labels of the rows of the user's own table. With a
-            column `value` it goes to `tell_frame`.
+            A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if
+            the study has some, and cost. Its index has the labels of the rows of the user's own
+            table. With a column `value` it goes to `tell_frame`.
 
         Raises:
             Finished: If the study is finished, or its policy sees nothing more to gain.
@@ -187,7 +187,7 @@ class CommandMethods(ABC):
                 changes nothing.
             vehicle: Vehicle that measured; only for a point of a study with vehicles. Default: the
                 author of the study object if it is a vehicle, otherwise none of them: then no
-                vehicle moves, and no way is paid.
+                vehicle moves, and no travel is paid.
 
         Returns:
             The id of the measurement.
@@ -200,7 +200,7 @@ class CommandMethods(ABC):
 
         Warns:
             OutlierWarning: If the value may be a typing mistake (see `check_value`), and once for
-                each measurement that a learned model leaves out as a gross error.
+                each measurement that a learned model leaves out as an outlier.
 
         Example:
             >>> study.tell(suggestion, 7.3)
@@ -223,7 +223,7 @@ class CommandMethods(ABC):
     ) -> list[int]:
         """Record several measurements of the same place, made one after the other without moving.
 
-        Each value counts with the noise of one measurement. The way to the place is paid by the
+        Each value counts with the noise of one measurement. Travel to the place is paid by the
         first one alone, and the position of the vehicle stays what it was.
 
         Args:
@@ -257,9 +257,9 @@ class CommandMethods(ABC):
 
         The columns are those of the domain, or `id`, or labels of rows, as a column `label`, as one
         that is called as they are in the user's own table, or as index; and the column of values,
-        and optionally noise, cost, level, task and vehicle (or who). A row with the id of a suggestion is its
-        value. Rows without a value are left out: what was not measured yet stays pending. Rows that
-        were told before, from a table or file, are left out with a warning.
+        and optionally noise, cost, level, task and vehicle (or who). A row with the id of a
+        suggestion is its value. Rows without a value are left out and stay pending. Rows that were
+        told before, from a table or file, are left out with a warning.
 
         Args:
             frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file
@@ -331,7 +331,7 @@ class CommandMethods(ABC):
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False
     ) -> None:
-        """Withdraw a suggestion that will not be measured, or remove a measurement that was a mistake.
+        """Withdraw a suggestion that will not be measured, or remove a mistaken measurement.
 
         The place of a withdrawn suggestion is excluded: it is not suggested again until `allow`.
         With `again` it may be, and the study is as if the suggestion had never been made; so it is
@@ -348,9 +348,9 @@ class CommandMethods(ABC):
         self.execute(Withdraw(what, reason, again))
 
     def exclude(self, what: Any, reason: str | None = None) -> None:
-        """Exclude a place that cannot be measured, or must not be: it is not suggested until `allow`.
+        """Exclude a place that cannot be measured; it is not suggested until `allow`.
 
-        A pending suggestion at the place is withdrawn. What was measured there counts as before. A
+        A pending suggestion at the place is withdrawn. Measurements there count as before. A
         level set includes the place, as the function has a value there too; an optimum does not, as
         it could not be used. Excluding it again for the same reason changes nothing.
 
@@ -394,7 +394,7 @@ class CommandMethods(ABC):
         cost: float | None = None,
         vehicle: str | None = None,
     ) -> int:
-        """Record that a measurement failed, so that there is no value. Recording it again changes nothing.
+        """Record that a measurement failed. Recording it again changes nothing.
 
         The place is not suggested again until `allow`, and from all failures and successes the
         study learns where measurements are likely to fail: the gain of a measurement is multiplied
@@ -446,7 +446,7 @@ class CommandMethods(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Make several changes in one transaction: all of them are stored at the end, or none if one fails.
+        """Make several changes in one transaction: all are stored at its end, or none.
 
         Other threads wait until it ends. Another asyncio task cannot wait without blocking its
         event loop, so it gets a `StudyBusyError`: await nothing within a transaction.
@@ -509,7 +509,7 @@ class CommandMethods(ABC):
                 processes, loky's executor, a `dask.distributed.Client`, a `RayExecutor` or an MPI
                 pool; or a `multiprocessing.Pool` or a `joblib.Parallel`. Default: one measurement
                 after the other, here.
-            workers: Number of measurements at once; default: the number of workers of the executor.
+            workers: Number of simultaneous measurements; default: the workers of the executor.
             retries: How often a measurement is repeated if `f` raises or returns None, NaN or an
                 infinite number. Then it is recorded as failed, with the message as its reason (see
                 `fail`), and the run continues elsewhere, with a warning. Default: that of the

@@ -89,7 +89,7 @@ class StudyConfig:
         return StudyConfig(**others | {"prior": prior})
 
     def round_trip(self) -> StudyConfig:
-        """Return the settings after a serialization round trip, as everybody who opens the stored study has them.
+        """Return the settings after a serialization round trip, as an opened study has them.
 
         A Python function cannot be stored. A noise or mean function on a finite domain is replaced
         by its values there.
@@ -186,7 +186,7 @@ def _check_whole(details: Mapping[str, Any], names: tuple[str, ...]) -> None:
 
 
 def _tabulated(levels: NoiseLevels, domain: Domain) -> NoiseLevels:
-    """Return noise levels with the values of functions at the points of a domain instead of the functions."""
+    """Return noise levels with functions replaced by their values at the points of a domain."""
     variance = [_values(each, domain) if callable(each) else each for each in levels.variance]
     return NoiseLevels(variance, levels.cost)
 

@@ -135,7 +135,7 @@ def _choose_action(
 def choose(
     state: StudyState, origin: Departure, given: ContextSlice | None
 ) -> tuple[Candidates, loop.Choice | None]:
-    """Return the table of candidates and the policy's choice from it; None if nothing is to be gained.
+    """Return the candidates and the policy's choice; None if nothing is to be gained.
 
     Args:
         state: The state of the study.
@@ -162,11 +162,12 @@ def choose(
 
 
 def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool) -> str:
-    """Return why a vehicle is suggested nothing more; `useful`: it could pay for what gains nothing."""
+    """Return why nothing is suggested; `useful`: only measurements without gain are affordable."""
     owner = "" if vehicle is None else f" of {vehicle}"
     back = "" if origin.home is None else " and the way back"
     measurement = "useful measurement" if useful else "measurement"
-    return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
+    left = f"the {max(origin.left, 0.0):.6g} left of the budget{owner}"
+    return f"{left} do not pay for another {measurement}{back}"
 
 
 # -- telling
@@ -274,7 +275,7 @@ def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> R
 
 
 def handle_withdraw(state: StudyState, command: Withdraw, write: EventWriter) -> Receipt:
-    """Withdraw a suggestion, and exclude its place unless it may be suggested again; or remove a measurement."""
+    """Withdraw a suggestion, and exclude its place unless `again`; or remove a measurement."""
     action = resolve_action(state, command.what, include_observed=True)
     was_pending = action.id in state.pending
     details: dict[str, Any] = {"id": action.id}
@@ -313,7 +314,7 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
 
 
 def handle_exclude(state: StudyState, command: Exclude, write: EventWriter) -> Receipt:
-    """Withdraw what is pending at a place, and exclude the place, unless it is excluded for that reason already."""
+    """Withdraw pending suggestions at a place, and exclude it unless that is recorded."""
     domain = state.config.domain
     place, id_ = resolve_place(state, command.what)
     for action in list(state.pending.values()):

@@ -1,4 +1,4 @@
-"""Points and values in the containers that callers have them in: dictionaries, Series, arrays, rows of a DataFrame."""
+"""Points and values of callers: dictionaries, Series, arrays, rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ValueLike: TypeAlias = "float | ArrayLike | Mapping[str, float] | pd.Series"
 
 
 def as_point(domain: Domain, what: Any) -> Any:
-    """Return a point as {column: value}; what is no point, such as an id or a suggestion, as it is.
+    """Return a point as {column: value}; an id or a suggestion is returned unchanged.
 
     Args:
         domain: The domain.
@@ -60,7 +60,7 @@ def as_point(domain: Domain, what: Any) -> Any:
 
 
 def as_value(y: Any) -> Any:
-    """Return the only number in a one-element array, list, Series or dictionary; anything else as it is.
+    """Return the only number of an array, list, Series or dictionary; others unchanged.
 
     Raises:
         InvalidMeasurementError: If there is not exactly one element.

@@ -1,4 +1,4 @@
-"""Resolve a suggestion, id or point that a caller gives to an `Action`, and check measured values."""
+"""Resolve a suggestion, id or point to an `Action`, and check measured values."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def is_corrected(state: StudyState, corrected: Action, value: float, was: float)
 def recorded_failure(
     state: StudyState, what: Any, reason: str | None, cost: float | None
 ) -> int | None:
-    """Return the id of a suggestion if its failure is recorded with that reason and cost already; None otherwise."""
+    """Return the id if that failure is recorded with that reason and cost; None otherwise."""
     id_ = what.id if isinstance(what, Suggestion) else what
     for failure in state.learner.failures:
         same_cost = cost is None or cost == failure.action.cost
@@ -175,7 +175,7 @@ def action_at(
 
 
 def repeated_action(state: StudyState, action: Action) -> Action:
-    """Return a further measurement where another was made, which pays no way."""
+    """Return a further measurement at the place of another, which pays no travel."""
     d = len(state.config.domain.columns)
     here = state.learner.actions.candidates_at(action.point[None, :d], action.point[:d])
     column = 0 if action.level is None else action.level
@@ -196,13 +196,13 @@ def check_vehicle_of(action: Action, vehicle: str | None) -> None:
     """
     if vehicle is not None and action.vehicle != vehicle:
         raise InvalidMeasurementError(
-            f"suggestion {action.id} is for {action.vehicle}, got vehicle={vehicle!r}; leave it out, or tell "
-            "the point"
+            f"suggestion {action.id} is for {action.vehicle}, got vehicle={vehicle!r}; leave it "
+            "out, or tell the point"
         )
 
 
 def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
-    """Return the action with the noise and cost that the measurement really had; None keeps the expected one."""
+    """Return the action with its actual noise and cost; None keeps the expected one."""
     if noise is not None:
         action = replace(action, noise=noise, noise_given=True)
     if cost is not None:
@@ -223,7 +223,7 @@ def _action_at_point(
     index, x = domain.locate(point)
     task_index = actions.task_index(task)
     column = _check_level(level, actions.noise_levels)
-    # What is over the budget was spent all the same.
+    # A measurement beyond the budget was paid for anyway.
     last = replace(departure(state, vehicle), left=np.inf)
     if index is None:
         table = actions.candidates_at(x[None, :], last)

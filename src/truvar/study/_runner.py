@@ -1,4 +1,4 @@
-"""Run a study on a function: ask, measure and tell until the first limit is reached, serially or on an executor.
+"""Run a study on a function, serially or on an executor, until the first limit is reached.
 
 On an executor the next suggestion is made as soon as a worker is free, given all that is still
 running. A failed measurement, one that raises or returns no finite number, is repeated and then
@@ -132,7 +132,7 @@ def _option(name: str, given: int | None, own: Mapping[str, float]) -> int | Non
 def limit_reached(
     study: BaseStudy, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None
 ) -> str | None:
-    """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue.
+    """Return why a study must stop: finished, or a limit is reached. None: it may continue.
 
     Args:
         study: The study.
@@ -305,7 +305,7 @@ class _Run:
 
     @property
     def _return_budget(self) -> float | None:
-        """The budget that must pay for the way back; None if nobody must return."""
+        """The budget that must pay for the return leg; None if nobody must return."""
         return self.limits.budget if self.study.returns else None
 
     def _warn_of_obstacle(self, message: str) -> None:
@@ -429,7 +429,8 @@ class _Run:
         self.n_consecutive += 1
         reason = _reason(error)
         self.study.fail(suggestion, reason)
-        message = f"the measurement at {format_point(suggestion.point)} failed {_times(attempts)} ({reason})"
+        place = format_point(suggestion.point)
+        message = f"the measurement at {place} failed {_times(attempts)} ({reason})"
         if self.max_failures is not None:
             if self.n_failed > self.max_failures:
                 self.too_many = (
@@ -472,7 +473,7 @@ class _Run:
 
 
 def _finite(value: Any) -> Any:
-    """Return what a function returned, unless it says by None, NaN or an infinite number that it has no value."""
+    """Return the value of a function; None, NaN or an infinite number mean that it has none."""
     if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
         raise InvalidMeasurementError(f"the function returned {value}")
     return value

@@ -1,4 +1,4 @@
-"""The session of a study: its event log and state, and the lock and transactions by which they change together.
+"""The session of a study: event log, state, and the lock and transactions that join them.
 
 A study has one re-entrant lock. Every public method takes it (`synchronized`), so that threads use
 a study one after the other. A transaction holds it from its beginning to its end. Tasks of one
@@ -31,10 +31,10 @@ from truvar.study._state import StudyState
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 # seconds of processor time; after a longer change the next one is computed without the write lock
-SLOW_CHANGE = 0.1
+MAX_QUICK_CPU_SECONDS = 0.1
 # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
-SLOW_ELAPSED = 1.0
-ATTEMPTS = (
+MAX_QUICK_SECONDS = 1.0
+MAX_UNLOCKED_ATTEMPTS = (
     3  # to store a change that was computed without the write lock; then it is computed with it
 )
 FREE_TEXTS = ("reason", "text")  # details of events that people write
@@ -138,7 +138,7 @@ class StudySession:
         return self._lock
 
     def unlock_in_child(self) -> None:
-        """Replace the lock after a fork, and have what its thread left undone as after an interrupt."""
+        """Replace the lock after a fork, and have a half-made change undone before the next use."""
         self._lock = threading.RLock()
         self.writer = None
         self.state.invalidate()
@@ -175,7 +175,7 @@ class StudySession:
         return outermost
 
     def _await_task(self, writer: EventWriter) -> None:
-        """Wait until an asyncio task has ended its transaction, unless it waits for something itself.
+        """Wait until an asyncio task has ended its transaction, unless the task itself waits.
 
         Raises:
             StudyBusyError: If the task awaits something, which may be this thread.
@@ -210,7 +210,7 @@ class StudySession:
 
     @contextmanager
     def transaction(self, author: str) -> Iterator[EventWriter]:
-        """Take the lock of the study and yield a function that writes events, in an exclusive transaction on the log.
+        """Yield a function that writes events, in an exclusive transaction on the log.
 
         The study first replays what others wrote. An event takes effect immediately and is stored
         when the transaction ends; if that fails, its effect is undone. Within a transaction, a
@@ -277,7 +277,7 @@ class StudySession:
         if self.writer is not None:
             return work(self.writer)
         if self._is_slow or rewrites:
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_UNLOCKED_ATTEMPTS):
                 results = self._change_on_snapshot(work, author, cancelled)
                 if results:
                     return results[0]
@@ -287,7 +287,7 @@ class StudySession:
     def _change_on_snapshot(
         self, work: Callable[[EventWriter], T], author: str, cancelled: threading.Event | None
     ) -> list[T]:
-        """Run the function on the events as they are, and store its events if nobody wrote in the meantime.
+        """Run the function without the write lock, and store its events if nobody else wrote.
 
         Returns:
             The result of the function; nothing if others wrote.
@@ -324,7 +324,9 @@ class StudySession:
             return work(write)
         finally:
             elapsed = time.monotonic() - began
-            self._is_slow = time.thread_time() - worked > SLOW_CHANGE or elapsed > SLOW_ELAPSED
+            self._is_slow = (
+                time.thread_time() - worked > MAX_QUICK_CPU_SECONDS or elapsed > MAX_QUICK_SECONDS
+            )
 
     def refresh(self) -> None:
         """Replay the events that others wrote."""

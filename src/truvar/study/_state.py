@@ -184,7 +184,7 @@ class StudyState:
 
     @staticmethod
     def past(config: StudyConfig, snapshot: Snapshot) -> Iterator[StudyState]:
-        """Yield the state after each measurement up to a snapshot; it is the same object, which changes.
+        """Yield the state after each measurement up to a snapshot: one object, which changes.
 
         Args:
             config: Settings of the study.
@@ -221,7 +221,7 @@ class StudyState:
         self.restore_point = None
 
     def invalidate(self) -> None:
-        """Have the learner rebuilt before it is used again, as an unexpected exception may have left it half changed.
+        """Have the learner rebuilt before its next use, as an exception may have changed it.
 
         Even a method that only reads can do that: engines compute what they lack at the first use.
         """
@@ -248,7 +248,7 @@ class StudyState:
             self._learner_version = snapshot.version
 
     def _record(self, event: Event, action: Action | None) -> int:
-        """Turn an event into an operation; return the index of the first operation that it changed or added."""
+        """Turn an event into an operation; return the index of the first one changed or added."""
         details = event.details
         self.version = event.number
         self.changed_at = event.time
@@ -340,14 +340,14 @@ class StudyState:
         return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
 
     def observation(self, id_: int) -> tuple[Action, float] | None:
-        """Return the measurement with that id and its value, as told or corrected; None if there is none."""
+        """Return the measurement with that id and its present value; None if there is none."""
         for operation in self._operations:
             if isinstance(operation, Told) and operation.action.id == id_:
                 return operation.action, operation.y
         return None
 
     def attempt(self, id_: int) -> Action | None:
-        """Return the suggestion or measurement with that id, whatever has become of it; None if there is none."""
+        """Return the suggestion or measurement with that id, withdrawn or not; None: unknown."""
         for operation in reversed(self._operations):
             if isinstance(operation, ActionOperation) and operation.action.id == id_:
                 return operation.action
@@ -361,7 +361,7 @@ class StudyState:
         return None
 
     def ids_with_keys(self, keys: Sequence[str | None]) -> list[int]:
-        """Return the ids of the measurements that were told with some of these keys, in the order of the keys."""
+        """Return the ids of the measurements with these keys, in the order of the keys."""
         found = [self.id_with_key(key) for key in keys if key is not None]
         return [id_ for id_ in found if id_ is not None]
 

@@ -62,7 +62,7 @@ ARGUMENTS: dict[str, Argument] = {
         str, "Vehicle that the suggestions are for, or that measured a point.", is_option=True
     ),
     "budget": Argument(
-        float, "Total cost that the study must stay within, the way back included.", {"ge": 0}
+        float, "Total cost that the study must stay within, the return leg included.", {"ge": 0}
     ),
     "context": Argument(dict, "Value of every context column, which is given, not chosen."),
     "y": Argument(float, "The measured value.", is_measured=True),
@@ -126,7 +126,7 @@ class Receipt:
 
     @staticmethod
     def merged(receipts: Sequence[Receipt]) -> Receipt:
-        """Return the effect of several commands. A later warning about a measurement replaces an earlier one."""
+        """Return the effect of several commands; a later warning replaces one of the same id."""
         ids: list[int] = []
         warnings: dict[int, str] = {}
         for receipt in receipts:

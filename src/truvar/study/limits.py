@@ -84,7 +84,7 @@ class RunLimits:
         return StatementLimits(**{name: getattr(self, name) for name in names})
 
     def or_default(self, own: Mapping[str, float], goal: Goal) -> RunLimits:
-        """Return these limits, or if there are none those of the study, or else the default of its goal.
+        """Return these limits, or those of the study, or else the default of its goal.
 
         Args:
             own: The limits of the study.

@@ -1,4 +1,4 @@
-"""Read measurements from command-line words or a table, and tell them to a study all together or not at all."""
+"""Read measurements from words of the command line or a table, and tell all or none."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def parse_words(
 
 
 def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
-    """Return the id, or the point of the row with the label, that a word of the command line means."""
+    """Return the id, or the point of the labelled row, that a word stands for."""
     if word.isdecimal():
         return int(word)
     name, equals_sign, text = word.partition("=")
@@ -166,7 +166,7 @@ def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
 
 
 def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
-    """Return a measured value; one that says that there is none is refused with the command that says so.
+    """Return a measured value; refuse a word for a missing one, with the command for it.
 
     Args:
         word: The value.
@@ -330,7 +330,7 @@ class MeasurementReader:
         return names
 
     def _label_column(self) -> str | None:
-        """Return the column whose labels say where was measured; None if there is none, or others say it."""
+        """Return the column of labels of the places; None if there is none, or it is not needed."""
         labels = self._domain.labels
         is_said = self._columns["id"] in self._header or set(self._domain.columns) <= set(
             self._header
@@ -411,7 +411,7 @@ class MeasurementReader:
         )
 
     def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
-        """Return a key by which the same row of the same table is recognised; equal rows are numbered."""
+        """Return a key that recognises the same row of the same table; equal rows are numbered."""
         # Keys are stored: they have the name of an earlier release for a vehicle.
         named = {"who" if name == "vehicle" else name: each for name, each in options.items()}
         content = repr((sorted(point.items()), value, sorted(named.items())))
@@ -436,7 +436,7 @@ class MeasurementReader:
         return options
 
     def _point(self, cells: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the coordinates of a row, by its label if they are not given; None if they are not known."""
+        """Return the coordinates of a row, if need be by its label; None if they are unknown."""
         if self._label is not None:
             return self._labelled(cells[self._label])
         if any(cells.get(name) is None for name in self._domain.columns):
@@ -450,7 +450,7 @@ class MeasurementReader:
         return labelled_point(self._domain, label, self._rows)
 
     def _coordinate(self, cell: Any, name: str) -> Any:
-        """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
+        """Return the value of a coordinate: a number, or text in the type of its column."""
         if self._domain.is_plain:
             return self._number(cell, name)
         if not isinstance(cell, str):
@@ -485,7 +485,7 @@ def known_points(study: BaseStudy) -> dict[int, dict[str, Any]]:
 
 
 def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
-    """Return the only point of the domain that is shown as the given one on cards and maps, or the given one itself."""
+    """Return the only point of the domain that is shown like the given one, or that itself."""
     if domain.continuous or any(name not in point for name in domain.columns):
         return point
     try:
@@ -534,7 +534,7 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 def parse_number(text: str, name: str) -> float:
-    """Return the number that a word means, with a decimal point, or a comma where it cannot separate thousands."""
+    """Return the number of a word, with a decimal point or an unambiguous decimal comma."""
     plain = text.strip()
     if THOUSANDS.fullmatch(plain):
         point = plain.replace(",", ".")
@@ -554,7 +554,7 @@ def parse_number(text: str, name: str) -> float:
 
 
 def _as_integer(cell: Any) -> int:
-    """Return an id or level that is text, or a number as DataFrames with missing entries have it."""
+    """Return an id or level from text, or from a number of a column with missing entries."""
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     return _parse_integer(str(cell).removesuffix(".0"))

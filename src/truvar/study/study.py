@@ -76,8 +76,8 @@ class Study(BaseStudy, LocalViews):
     known.
 
     The state of a study is rebuilt from its event log. Several people or programs may work on a
-    stored study at once: every method that changes it first takes over what the others did. What it
-    says in between is as of its last change or `refresh`.
+    stored study at the same time. Each change first replays events written by others; reads reflect
+    the last change or `refresh()`.
 
     One object may be shared by threads and by asyncio tasks: its methods wait for each other. A
     transaction keeps the others out until it ends, so a task must not await anything within one.
@@ -91,7 +91,7 @@ class Study(BaseStudy, LocalViews):
             measurements. The name of a column of the domain's table, an array with a value per
             point of the domain, or a function of points (q, d) that returns (q,) is a mean
             function, and the kernel describes the deviations from it. With a known kernel it is
-            taken as it is; with a learned one a constant on top of it is learned too.
+            taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
@@ -115,8 +115,8 @@ class Study(BaseStudy, LocalViews):
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
             event log; default: memory.
         name: Name of the study; required in a database.
-        author: Author of the events that this object writes; default: the user and the machine. If it
-            is the name of a vehicle, that vehicle asks and measures.
+        author: Author of the events that this object writes; default: the user and the machine. If
+            it is the name of a vehicle, that vehicle asks and measures.
 
     Raises:
         InvalidArgumentError: If an argument has the wrong type or range.
@@ -253,7 +253,7 @@ class Study(BaseStudy, LocalViews):
         return study
 
     def __reduce__(self) -> Any:
-        """Pickle and copy the study as its events: the state of some models holds functions that cannot be pickled."""
+        """Pickle and copy the study as its events; some models hold functions."""
         arguments = (self._session.event_log, self.name, self.author)
         return type(self).from_event_log, arguments, {"_stop_reason": self._stop_reason}
 
@@ -429,7 +429,7 @@ class Study(BaseStudy, LocalViews):
         return next((check for check in checks if check.reason is None), checks[0])
 
     def _departures(self, *, every: bool = True) -> list[Departure]:
-        """Return the departures of all vehicles, or of the first; what does not travel is the same for all."""
+        """Return the departures of all vehicles, or of the first alone."""
         names: list[str | None] = [*self._state.config.vehicles] or [None]
         return [departure(self._state, name) for name in (names if every else names[:1])]
 
@@ -510,7 +510,7 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
 
 
 def _family(kernel: Any, transform: Any) -> Any:
-    """Return the kernel, or what `Learned(...)` a name or None stands for, with the transform if one is given."""
+    """Return the kernel, or `Learned(...)` for a name or None, with the transform given."""
     if kernel is None or isinstance(kernel, str):
         kernel = Learned(kernel or "matern52")
     if transform is None:

@@ -33,9 +33,9 @@ class VehicleStatus:
         spent: Their total cost, that of failed ones included.
         pending: Ids of its pending suggestions.
         pending_cost: Their expected cost.
-        way_back: Cost of the way from the position to the start; 0 if it need not return.
+        way_back: Cost of the return leg from the position to the start; 0 if it need not return.
         budget: Its own budget; None if it has none.
-        left: What is left of it after measurements, pending suggestions and the way back; None
+        left: What is left of it after measurements, pending suggestions and the return leg; None
             without a budget.
     """
 
@@ -75,8 +75,8 @@ def resolve_vehicle(
                 "Study(vehicles=[...])", problem="[vehicles] in the problem file"
             )
             raise InvalidArgumentError(
-                f"this study has no vehicles, got vehicle={vehicle!r}; leave it out, or create a study "
-                f"with {remedy}"
+                f"this study has no vehicles, got vehicle={vehicle!r}; leave it out, or create a "
+                f"study with {remedy}"
             )
         if vehicle not in names:
             raise InvalidArgumentError(unknown_name("vehicle", vehicle, names))
@@ -130,8 +130,8 @@ def departure(state: StudyState, vehicle: str | None, budget: float | None = Non
     Args:
         state: The state of the study.
         vehicle: The vehicle; None for the single crew.
-        budget: Total cost that all measurements, and the ways back if they are compulsory, must
-            stay within; None: the budget among the limits of the study if the way back is
+        budget: Total cost that all measurements, and the return legs if compulsory, must
+            stay within; None: the budget among the limits of the study if the return leg is
             compulsory, otherwise only that of the vehicle.
     """
     config = state.config
@@ -145,14 +145,14 @@ def departure(state: StudyState, vehicle: str | None, budget: float | None = Non
     if budget is not None:
         left = budget - state.learner.spent - sum(action.cost for action in state.pending.values())
         others = [name for name in config.vehicles if name != vehicle]
-        left -= sum(_way_back(state, name) for name in others)
+        left -= sum(_return_cost(state, name) for name in others)
     if own.budget is not None:
         left = min(left, own.budget - _committed(state, vehicle))
     return Departure(position, own.speed, home, left)
 
 
 def check_starts(state: StudyState) -> None:
-    """Check the starts of all vehicles, and that the way back has somewhere to lead.
+    """Check the starts of all vehicles, and that vehicles which must return have one.
 
     Raises:
         InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or
@@ -186,11 +186,12 @@ def vehicle_statuses(state: StudyState) -> list[VehicleStatus]:
 
 
 def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
-    """Return a suggestion for the vehicle that has spent least, or for the next one if it can do nothing more.
+    """Return a suggestion for the vehicle that has spent least and can still measure.
 
     Args:
         study: The study, with or without vehicles.
-        budget: Total cost that the study must stay within; it counts if the way back is compulsory.
+        budget: Total cost that the study must stay within; it counts if the return leg is
+            compulsory.
 
     Raises:
         Finished: If there is nothing to suggest for any of them.
@@ -209,7 +210,7 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
     position = last_position(state, vehicle)
     pending = [action for action in state.pending.values() if action.vehicle == vehicle]
     budget = None if vehicle is None else state.config.vehicles[vehicle].budget
-    back = _way_back(state, vehicle)
+    back = _return_cost(state, vehicle)
     left = None if budget is None else budget - _committed(state, vehicle) - back
     return VehicleStatus(
         name=vehicle,
@@ -226,8 +227,8 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
     )
 
 
-def _way_back(state: StudyState, vehicle: str | None) -> float:
-    """Return the cost of the way back from the position of a vehicle; 0 if it need not return."""
+def _return_cost(state: StudyState, vehicle: str | None) -> float:
+    """Return the cost of the return leg of a vehicle; 0 if it need not return."""
     actions = state.learner.actions
     if not actions.returns:
         return 0.0
@@ -245,6 +246,6 @@ def spent_by(state: StudyState, vehicle: str | None) -> float:
 
 
 def _committed(state: StudyState, vehicle: str | None) -> float:
-    """Return the cost of the measurements, failed ones included, and pending suggestions of a vehicle."""
+    """Return the cost of all measurements and pending suggestions of a vehicle."""
     pending = sum(action.cost for action in state.pending.values() if action.vehicle == vehicle)
     return spent_by(state, vehicle) + float(pending)

@@ -38,7 +38,7 @@ Author = Annotated[
 
 
 def body_class(model: type[Any]) -> Callable[[F], F]:
-    """Return a decorator that sets the class of a route's body, where it depends on the limits of the server.
+    """Return a decorator that sets the class of a route's body, which is made at run time.
 
     Args:
         model: A subclass of the class that the route is annotated with.

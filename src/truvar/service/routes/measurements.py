@@ -31,7 +31,7 @@ from truvar.study.study import Study
 
 
 def _answer(study: Study, receipt: commands.Receipt) -> dict[str, Any]:
-    """Return the answer to a command, with its warnings and the ids of the measurements that they are about."""
+    """Return the answer to a command, with its warnings and the ids that they are about."""
     return {
         **change_summary(study, receipt),
         "warnings": list(receipt.warnings.values()),
