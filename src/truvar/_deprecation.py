@@ -11,9 +11,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2) -> None:
@@ -45,6 +46,11 @@ class deprecated_attribute:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._old = name
+
+    def __set__(self, instance: object, value: Any) -> None:
+        name = type(instance).__name__
+        warn_deprecated(f"{name}.{self._old}", f"{name}.{self._new}", removed_in=self._removed_in)
+        setattr(instance, self._new, value)
 
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
@@ -164,5 +170,30 @@ def renamed_arguments(removed_in: str, **renamed: str) -> Callable[[type[T]], ty
 
         decorated.__init__ = init  # type: ignore[method-assign]
         return decorated
+
+    return decorate
+
+
+def deprecated_argument(old: str, new: str, *, removed_in: str) -> Callable[[F], F]:
+    """Return a decorator that accepts an old name of a keyword argument, and warns.
+
+    Args:
+        old: The old name.
+        new: The argument's present name.
+        removed_in: The release that removes the old name.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if old in kwargs:
+                name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                if new in kwargs:
+                    raise TypeError(f"{name} got both {new} and {old}, its old name")
+                warn_deprecated(f"{name}({old}=...)", f"{name}({new}=...)", removed_in=removed_in)
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return cast(F, call)
 
     return decorate

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.instances import OUTLIER_NUMBER, Noise
 from benchmarks.scratch.__main__ import main
 from benchmarks.scratch.methods import NAMES, make, missing, suits
-from benchmarks.instances import OUTLIER_NUMBER, Noise
 from benchmarks.scratch.problems import cases
 from benchmarks.scratch.runs import FIRST, Run, RunFile, checkpoints, run
 from benchmarks.scratch.score import FLOOR, compared, finished_wrongly, is_disaster

@@ -263,6 +263,27 @@ def test_a_stored_study_with_a_named_kernel_needs_few_libraries(
     assert needed == [[], [], []]
 
 
+@pytest.mark.parametrize(
+    ("options", "versions"), [(["--json"], [3]), ([], [2, 3])], ids=["json", "text"]
+)
+def test_a_command_builds_the_result_of_a_state_once(
+    begun: Truvar, monkeypatch: pytest.MonkeyPatch, options: list[str], versions: list[int]
+) -> None:
+    from truvar.study.study import Study
+
+    built: list[int] = []
+    original = Study.result
+
+    def result(study: Study) -> Any:
+        built.append(study.version)
+        return original(study)
+
+    begun("ask")
+    monkeypatch.setattr(Study, "result", result)
+    begun("tell", "1", "0.5", *options)
+    assert built == versions  # the text compares the result with that before the value
+
+
 def test_a_command_opens_the_store_once_and_builds_one_model(
     begun: Truvar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -514,7 +535,7 @@ def test_without_any_store_the_way_to_begin_is_shown(refused: Truvar) -> None:
 
 def test_the_event_log_has_the_author_of_every_change(begun: Truvar) -> None:
     begun("ask", "--who", "anna", "--lease", "2h")
-    begun("tell", "1", "0.5", "--who", "ben")
+    begun("tell", "1", "0.5", "--author", "ben")
     events = load("sqlite:///sine.db", "sine").events
     assert list(events["who"][1:]) == ["anna", "ben"]
     assert events["details"][1]["until"] is not None

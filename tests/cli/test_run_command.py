@@ -117,7 +117,7 @@ def test_what_a_run_asks_for_is_reserved_for_as_long_as_it_can_take(
 
 def test_a_run_leaves_to_others_what_they_are_measuring(folder: Path) -> None:
     assert main(["new", "sine.toml"]) == 0
-    mine = load("sqlite:///sine.db", "sine", who="anna").ask()
+    mine = load("sqlite:///sine.db", "sine", author="anna").ask()
     assert main(["run", "sine.db", "--command", "./measure {x}", "--steps", "2", "--quiet"]) == 0
     study = load("sqlite:///sine.db", "sine")
     assert [suggestion.id for suggestion in study.pending] == [mine.id]

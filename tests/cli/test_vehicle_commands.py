@@ -84,7 +84,7 @@ def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(
     ):
         assert words in shown
     study = load_problem("survey.toml").study()
-    suggestion = study.ask(who="jeep")
+    suggestion = study.ask(vehicle="jeep")
     x = suggestion.point["x"]
     y = suggestion.point["y"]
     way = (0.2 * y + 0.5 * (x**2 + y**2) ** 0.5 + 2.0 * x) / 2.0  # the villages lie in a row
@@ -94,11 +94,11 @@ def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(
 
 def test_crews_ask_tell_and_see_their_own_suggestions(truvar: Callable[..., str]) -> None:
     truvar("new", "survey.toml")
-    assert "say for which, such as --who jeep" in truvar("ask", code=1)
-    assert "suggestion 1 for jeep" in truvar("ask", "--who", "jeep")
+    assert "say for which, such as --vehicle jeep" in truvar("ask", code=1)
+    assert "suggestion 1 for jeep" in truvar("ask", "--vehicle", "jeep")
     asked = json.loads(truvar("ask", "--who", "mule", "--json"))["suggestions"][0]
     assert asked["who"] == "mule"
-    truvar("tell", "2", "0.7", "--cost", "12.5", "--who", "mule")
+    truvar("tell", "2", "0.7", "--cost", "12.5", "--vehicle", "mule")
     truvar("tell", "x=1", "y=0", "0.9", "--level", "0", "--who", "jeep")
     study = load("sqlite:///survey.db")
     assert study.measurements["who"].tolist() == ["mule", "jeep"]
@@ -117,7 +117,7 @@ def test_crews_ask_tell_and_see_their_own_suggestions(truvar: Callable[..., str]
 
 def test_repeats_are_told_at_once(truvar: Callable[..., str]) -> None:
     truvar("new", "survey.toml")
-    truvar("ask", "--who", "jeep")
+    truvar("ask", "--vehicle", "jeep")
     told = json.loads(truvar("tell", "1", "0.7", "0.8", "0.75", "--repeats", "--json"))
     assert told["told"] == [1, 2, 3]
     told = json.loads(
@@ -137,7 +137,7 @@ def test_repeats_are_told_at_once(truvar: Callable[..., str]) -> None:
     )
     assert told["told"] == [4, 5]
     records = load("sqlite:///survey.db").measurement_records()
-    assert [(record.who, record.repeats) for record in records] == [
+    assert [(record.vehicle, record.repeats) for record in records] == [
         ("jeep", None), ("jeep", 1), ("jeep", 1), ("mule", None), ("mule", 4),
     ]  # fmt: skip
     assert "--repeats takes values" in truvar(

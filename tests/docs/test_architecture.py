@@ -6,6 +6,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from benchmarks.trace import MAX_CALLS, calls_of_tell
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
@@ -53,3 +54,9 @@ def test_a_told_value_passes_the_functions_of_the_page_in_this_order() -> None:
     assert f"{InMemoryEventLog.__module__}.InMemoryEventLog.transaction" in expected
     assert len(expected) == len(modules) == MOST_MODULES
     assert [name for name in names if name in expected] == expected
+
+
+def test_a_told_value_passes_few_functions_besides_the_mathematics() -> None:
+    calls = calls_of_tell()
+    own = [f"{call.module} {call.function}" for call in calls if not call.is_mathematics]
+    assert len(own) <= MAX_CALLS, own

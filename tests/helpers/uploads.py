@@ -55,12 +55,12 @@ def exported_studies(seed: int = 0) -> list[dict[str, Any]]:
             first = study.domain.point(0)
             context = {name: first[name] for name in study.domain.context} or None
             for _ in range(3):
-                suggestion = study.ask(who=vehicle, context=context)
+                suggestion = study.ask(vehicle=vehicle, context=context)
                 study.tell(suggestion, float(truth(suggestion.point)))
             study.correct(1, rng.random())
             study.note("rain")
-            study.withdraw(study.ask(who=vehicle, context=context).id)
-            study.ask(who=vehicle, lease=3600, context=context)
+            study.withdraw(study.ask(vehicle=vehicle, context=context).id)
+            study.ask(vehicle=vehicle, lease=3600, context=context)
             exports.append(json.loads(study.to_json()))
         except TruvarError:  # its functions cannot be written as JSON
             continue

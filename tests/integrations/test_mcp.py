@@ -90,7 +90,7 @@ def test_tools_that_write_are_there_when_asked_for_and_say_so(store: str) -> Non
 
 
 def test_a_study_is_created_asked_told_and_read(store: str) -> None:
-    server = make_server(store, write=True, who="assistant")
+    server = make_server(store, write=True, author="assistant")
     created, asked = converse(server, ("create", {"problem": PROBLEM}), ("ask", {"count": 2}))
     assert created["name"] == "line"
     first, second = asked["suggestions"]

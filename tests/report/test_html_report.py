@@ -112,7 +112,7 @@ def test_user_input_is_escaped() -> None:
         noise=0.01,
         tasks=tasks,
         name=MALICIOUS,
-        who=MALICIOUS,
+        author=MALICIOUS,
     )
     for _ in range(3):
         study.tell(study.ask(), 0.5)

@@ -242,7 +242,7 @@ def test_convergence_is_drawn_against_cost_and_steps_where_they_differ() -> None
 def test_routes_of_vehicles_are_apart() -> None:
     study = new_study(2, steps=0, vehicles=["north", "south"])
     for who in ("north", "south", "north"):
-        suggestion = study.ask(who=who)
+        suggestion = study.ask(vehicle=who)
         study.tell(suggestion, bump(suggestion.point))
     figure = tv.plot.route(study)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [

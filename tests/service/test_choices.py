@@ -15,6 +15,7 @@ from tests.helpers.server import CURVE
 
 import truvar as tv
 from truvar.exceptions import ChangeCancelledError, ChoiceFailedError
+from truvar.study.commands import Ask
 
 pytest.importorskip("fastapi", reason="needs truvar[service]")
 
@@ -78,17 +79,40 @@ def _client_exception(answer: Any) -> Exception:
 
 
 def test_a_choice_in_a_thread_is_given_up_between_two_suggestions() -> None:
-    from truvar.study.cancellation import cancellable
-
     domain = tv.Domain.grid(x=[k / 29 for k in range(30)])
     study = tv.Study(domain, tv.Maximize(), kernel="rbf", noise=0.1, policy="variance")
     before = study.to_json()
-    with cancellable() as cancelled:
-        cancelled.set()
-        with pytest.raises(ChangeCancelledError):
-            study.ask(3)
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(ChangeCancelledError):
+        study.execute(Ask(3), cancelled)
     assert json.loads(study.to_json()) == json.loads(before)
     assert len(study.ask(3)) == 3
+
+
+def test_the_events_of_a_study_are_replayed_once_for_reading_writing_and_choosing(
+    tmp_path: Path, application: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from truvar.study._state import StudyState
+
+    url = f"sqlite:///{tmp_path}/s.db"
+    client = application(url)
+    assert client.post("/api/studies", json={"name": "s", "problem": CURVE}).status_code == 201
+    client.post("/api/studies/s/ask", json={})
+    client.post("/api/studies/s/tell", json={"id": 1, "y": 0.5})
+    replayed: list[int] = []
+    original = StudyState.replay
+
+    def replay(state: StudyState, events: Any) -> None:
+        replayed.extend(event.number for event in events)
+        original(state, events)
+
+    client = application(url)
+    monkeypatch.setattr(StudyState, "replay", replay)
+    assert client.get("/api/studies/s/status").json()["version"] == 3
+    assert client.post("/api/studies/s/ask", json={}).json()["suggestions"][0]["id"] == 2
+    assert client.post("/api/studies/s/tell", json={"id": 2, "y": 0.6}).json()["steps"] == 2
+    assert [replayed.count(number) for number in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_clients_that_wait_share_one_answer(

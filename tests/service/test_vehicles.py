@@ -30,12 +30,12 @@ def test_vehicles_over_http(served):
     api, _ = served
     create(api, "boats")
     refused = api.post("/studies/boats/ask", {}, 422)
-    assert "say for which, such as who boat-1" in refused["error"]
+    assert "say for which, such as vehicle boat-1" in refused["error"]
     (one,) = api.post("/studies/boats/ask", {"who": "boat-1"})["suggestions"]
-    (two,) = api.post("/studies/boats/ask", {"who": "boat-2"})["suggestions"]
+    (two,) = api.post("/studies/boats/ask", {"vehicle": "boat-2"})["suggestions"]
     assert (one["who"], two["who"]) == ("boat-1", "boat-2")
     api.post("/studies/boats/tell", {"id": two["id"], "y": 0.4, "cost": 7.5})
-    api.post("/studies/boats/tell", {"point": {"x": 3, "y": 1}, "y": 0.4, "who": "boat-1"})
+    api.post("/studies/boats/tell", {"point": {"x": 3, "y": 1}, "y": 0.4, "vehicle": "boat-1"})
     told = api.post("/studies/boats/tell-repeats", {"id": one["id"], "values": [0.1, 0.2]})
     assert told["ids"] == [one["id"], 4]
     status = api.get("/studies/boats/status")
@@ -114,17 +114,17 @@ def test_a_context_of_text_and_a_region_by_category_over_http(served):
 def test_a_client_is_a_vehicle_and_runs_all_of_them(served):
     api, store = served
     create(api, "fleet")
-    boat = Server(api.url, who="boat-2").study("fleet")
+    boat = Server(api.url, author="boat-2").study("fleet")
     assert boat.vehicles == {"boat-1": tv.Vehicle(), "boat-2": tv.Vehicle(speed=2.0, budget=50)}
     assert boat.must_return
     suggestion = boat.ask()
-    assert suggestion.who == "boat-2"
+    assert suggestion.vehicle == "boat-2"
     boat.tell(suggestion, 0.3)
-    assert boat.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], who="boat-1") == [2, 3]
+    assert boat.tell_repeats({"x": 1.0, "y": 1.0}, [0.1, 0.2], vehicle="boat-1") == [2, 3]
     result = boat.run(lambda point: point["x"] / 10, steps=9)
     assert result.steps == 9
     local = tv.load(store, "fleet")
     assert boat.vehicle_statuses == local.vehicle_statuses
-    assert {record.who for record in boat.measurement_records()} == {"boat-1", "boat-2"}
+    assert {record.vehicle for record in boat.measurement_records()} == {"boat-1", "boat-2"}
     with pytest.raises(tv.Finished, match="do not pay"):
         boat.ask(budget=1.0)

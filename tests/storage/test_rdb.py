@@ -92,7 +92,7 @@ def test_another_process_makes_the_same_suggestion(url: str) -> None:
     stored = lake(url)
     for study in (memory, stored):
         study.run(truth, steps=4)
-    code = "import sys, truvar as tv; s = tv.load(sys.argv[1], 'lake', who='Ada').ask(); print(repr(s), end='')"
+    code = "import sys, truvar as tv; s = tv.load(sys.argv[1], 'lake', author='Ada').ask(); print(repr(s), end='')"
     run = subprocess.run(
         [sys.executable, "-c", code, url], capture_output=True, text=True, check=True
     )
@@ -886,7 +886,7 @@ def test_a_problem_with_training_data_is_stored_with_its_model_or_not_at_all(
         "noise": {"variance": 0.01},
     }
     problem = problem_from_dict(spec, folder=tmp_path)
-    study = problem.study(store=file, name="learned", who="anna")
+    study = problem.study(store=file, name="learned", author="anna")
     events = study.events
     assert (events["kind"].tolist(), set(events["who"])) == (["created", "fitted"], {"anna"})
     assert tv.load(file, "learned").ask() == problem.study().ask()

@@ -35,7 +35,7 @@ def truth(point: dict[str, float]) -> float:
 
 
 def work(url: str, rounds: int, done: Any) -> None:
-    study = tv.load(url, "lake", who=f"worker {os.getpid()}")
+    study = tv.load(url, "lake", author=f"worker {os.getpid()}")
     ids = []
     for _ in range(rounds):
         suggestion = study.ask(lease=3600)

@@ -106,16 +106,16 @@ def test_the_best_dose_is_learned_for_every_temperature() -> None:
 def test_a_vehicle_is_suggested_what_it_can_pay_for_in_the_context() -> None:
     cost = tv.Cost(base=1.0, travel={"dose": 10.0})
     study = a_study(cost=cost, vehicles={"near": tv.Vehicle(budget=4.0), "far": tv.Vehicle()})
-    study.tell({"dose": 0.0, "temperature": 10.0}, 0.1, who="near")
-    frame = study.ask_frame(who="near", context={"temperature": 20.0})
+    study.tell({"dose": 0.0, "temperature": 10.0}, 0.1, vehicle="near")
+    frame = study.ask_frame(vehicle="near", context={"temperature": 20.0})
     assert frame["who"].tolist() == ["near"]
     assert frame["temperature"].tolist() == [20.0]
     assert frame["cost"].tolist()[0] <= 3.0
     study.tell_frame(frame.assign(value=0.2))
     assert study.measurements["who"].tolist() == ["near", "near"]
     with pytest.raises(tv.Finished, match="left of the budget of near do not pay"):
-        study.ask(who="near", context={"temperature": 15.0}, budget=2.0)
-    assert study.ask(who="far", context={"temperature": 15.0}).point["temperature"] == 15.0
+        study.ask(vehicle="near", context={"temperature": 15.0}, budget=2.0)
+    assert study.ask(vehicle="far", context={"temperature": 15.0}).point["temperature"] == 15.0
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_context_whose_places_are_all_excluded_has_no_suggestion() -> None:
 
 def test_a_study_with_a_context_and_vehicles_can_be_uploaded(tmp_path: Path) -> None:
     study = a_study(vehicles=["a", "b"])
-    study.tell({"dose": 0.0, "temperature": 10.0}, 0.1, who="a")
+    study.tell({"dose": 0.0, "temperature": 10.0}, 0.1, vehicle="a")
     store = f"sqlite:///{tmp_path}/s.db"
     uploaded_study(json.loads(study.to_json()), store, "copy", ServiceLimits())
     copy = tv.load(store, "copy")

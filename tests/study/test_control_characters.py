@@ -75,7 +75,7 @@ def test_names_in_any_script_are_accepted():
 def test_reasons_notes_and_authors_are_written_out(text, tmp_path):
     store = f"sqlite:///{tmp_path}/a.db"
     domain = tv.Domain.grid(x=np.linspace(0, 1, 9))
-    study = tv.Study(domain, tv.Maximize(), **KNOWN, store=store, name="a", who=text)
+    study = tv.Study(domain, tv.Maximize(), **KNOWN, store=store, name="a", author=text)
     study.exclude({"x": 0.0}, reason=text)
     study.exclude({"x": 0.0}, reason=text)  # is the same one
     study.fail({"x": 0.25}, reason=text)

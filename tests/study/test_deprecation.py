@@ -164,3 +164,44 @@ def test_a_stored_cost_and_a_problem_may_have_the_former_name_of_must_return() -
     with pytest.warns(DeprecationWarning, match=r"use VehicleStatus.return_cost instead"):
         assert status.way_back == status.return_cost == 0.0
     assert status.to_dict()["way_back"] == status.to_dict()["return_cost"]
+
+
+def test_the_old_name_of_a_vehicle_warns_and_means_the_same() -> None:
+    study = tv.Study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.Maximize(), kernel=RBF(0.3), vehicles=["a", "b"]
+    )
+    with pytest.warns(
+        DeprecationWarning, match=r"ask\(who=...\) .* use ask\(vehicle=...\)"
+    ) as caught:
+        suggestion = study.ask(who="b")
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"Suggestion\.who .* use Suggestion\.vehicle"):
+        assert suggestion.who == suggestion.vehicle == "b"
+    with pytest.warns(DeprecationWarning, match="tell"):
+        study.tell({"x": 0.5}, 0.1, who="a")
+    assert study.measurements["who"].tolist() == ["a"]
+    with pytest.raises(TypeError, match="both"):
+        study.ask(who="a", vehicle="b")
+
+
+def test_the_old_name_of_an_author_warns_and_means_the_same() -> None:
+    with pytest.warns(
+        DeprecationWarning, match=r"Study\(who=...\) .* use Study\(author=...\)"
+    ) as caught:
+        study = tv.Study(tv.Domain.grid(x=[0.0, 1.0]), tv.Maximize(), who="Ada")
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"Study\.who .* use Study\.author"):
+        study.who = "Grace"
+    with pytest.warns(DeprecationWarning, match=r"Study\.who .* use Study\.author"):
+        assert study.who == study.author == "Grace"
+    study.note("calm")
+    assert study.events["who"].tolist() == ["Ada", "Grace"]
+
+
+def test_a_warning_about_a_value_points_at_the_caller() -> None:
+    study = tv.Study(
+        tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.LevelSet(0.5), kernel=RBF(0.3), mean=0.0, noise=0.01
+    )
+    with pytest.warns(tv.exceptions.OutlierWarning) as caught:
+        study.tell({"x": 0.5}, 700.0)
+    assert caught[0].filename == __file__

@@ -110,7 +110,7 @@ def test_a_measurement_that_kills_its_process_is_found_out_and_set_aside() -> No
     study = a_study(start={"x": 0.0, "y": 0.0})
     with (
         process_pool() as pool,
-        pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 2 times"),
+        pytest.warns(RuntimeWarning, match=r"'x': 0.0, 'y': 0.0.* failed 3 times"),
     ):
         result = study.run(dies_at, steps=6, executor=pool)
     assert result.reason == "step limit (6) reached (1 measurement failed)"

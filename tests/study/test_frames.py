@@ -240,7 +240,7 @@ def test_a_file_of_measurements_with_semicolons_units_and_gaps() -> None:
         ({"x": 1.0}, 1234.5, "line 4"),
     ]
     assert measurements[0].options["noise"] == 0.25
-    assert tell_all(study, measurements) == [1, 2]
+    assert tell_all(study, measurements).ids == (1, 2)
 
 
 def test_a_workbook_of_measurements(tmp_path: Path) -> None:

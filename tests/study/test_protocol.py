@@ -40,12 +40,12 @@ def measure(point: dict[str, float]) -> float:
 def local_study(_: Any) -> BaseStudy:
     import tomllib
 
-    return problem_from_dict(tomllib.loads(GRID)).study(name="local", who="Ada")
+    return problem_from_dict(tomllib.loads(GRID)).study(name="local", author="Ada")
 
 
 def remote_study(request: pytest.FixtureRequest) -> BaseStudy:
     api, _ = request.getfixturevalue("served")
-    return Server(api.url, who="Ada").create(GRID, f"protocol {next(NUMBERS)}")
+    return Server(api.url, author="Ada").create(GRID, f"protocol {next(NUMBERS)}")
 
 
 def script(study: BaseStudy) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def script(study: BaseStudy) -> dict[str, Any]:
         ),
         "tasks": (study.tasks, study.learned_tasks),
         "points": study.domain.points.tolist(),
-        "who": study.who,
+        "author": study.author,
         "name is text": isinstance(study.name, str),
     }
     first = study.ask()
@@ -187,6 +187,7 @@ def members() -> set[str]:
         "execute",
         "fit",
         "transaction",
+        "who",
     }
 
 

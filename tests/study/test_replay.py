@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from tests.helpers.problems import GRID, KINDS, KNOWN, answer, assert_same, truth
 
 import truvar as tv
+from truvar.storage.memory import InMemoryEventLog
 
 
 def reread(study: tv.Study) -> tv.Study:
@@ -84,6 +85,31 @@ def test_a_study_reopened_before_every_step_goes_as_one_that_was_never_closed(ki
     ask()
     assert_same(whole, reread(broken))
     assert exported_events(broken) == exported_events(whole)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("box")])
+def test_a_study_opened_from_another_object_shares_nothing_that_changes(kind: str) -> None:
+    study = KINDS[kind].study()
+    study.tell(study.ask().id, 0.3)
+    pending = study.ask()
+    event_log = InMemoryEventLog(study._session.event_log.since(0))
+    other = tv.Study.from_event_log(event_log, None, source=study)
+    assert_same(study, other)
+    before = reread(study)
+    other.tell(pending.id, answer(pending))
+    assert_same(study, before)
+    study.tell(pending.id, answer(pending))
+    assert both_ask(study, other)
+    assert_same(study, other)
+
+
+def test_events_of_another_study_are_replayed_from_the_first() -> None:
+    study = KINDS["at random"].study()
+    study.tell(study.ask(), 0.3)
+    another = KINDS["at random"].study()
+    another.tell(another.ask(), 0.7)
+    event_log = InMemoryEventLog(another._session.event_log.since(0))
+    assert_same(tv.Study.from_event_log(event_log, None, source=study), another)
 
 
 OPERATIONS = st.lists(
@@ -193,9 +219,9 @@ def test_the_same_value_told_again_changes_nothing_and_another_is_refused() -> N
 
 
 def test_events_say_who_did_what_and_when() -> None:
-    study = KINDS["level set with travel"].study(who="Ada")
+    study = KINDS["level set with travel"].study(author="Ada")
     suggestion = study.ask()
-    study.who = "Grace"
+    study.author = "Grace"
     study.tell(suggestion, 0.5)
     study.note("rain")
     events = study.events
@@ -205,7 +231,7 @@ def test_events_say_who_did_what_and_when() -> None:
     assert events["kind"].tolist() == ["created", "asked", "told", "noted"]
     assert events["details"][3] == {"text": "rain"}
     assert (abs(events["time"] - datetime.now(UTC)) < timedelta(hours=1)).all()
-    assert "@" in KINDS["tasks"].study().who
+    assert "@" in KINDS["tasks"].study().author
 
 
 # -- leases

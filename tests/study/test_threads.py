@@ -233,7 +233,7 @@ def test_a_choice_is_made_again_when_others_wrote_meanwhile(
 def test_a_choice_that_others_always_overtake_is_made_with_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "SLOW_CHANGE", -1.0)
+    monkeypatch.setattr(session, "MAX_QUICK_CPU_SECONDS", -1.0)
     url = f"sqlite:///{tmp_path / 'line.db'}"
     study = a_study(noise=0.1, policy="random", store=url, name="line")
     other = tv.load(url, "line")
@@ -241,13 +241,13 @@ def test_a_choice_that_others_always_overtake_is_made_with_the_lock(
     overtaken = []
 
     def choose_late(*arguments: Any) -> Any:
-        if len(overtaken) < session.ATTEMPTS:
+        if len(overtaken) < session.MAX_UNLOCKED_ATTEMPTS:
             overtaken.append(other.tell(LINE.point(len(overtaken)), 0.1))
         return choose(*arguments)
 
     monkeypatch.setattr(handlers, "choose", choose_late)
     suggestion = study.ask()
-    assert suggestion.id == session.ATTEMPTS + 1
+    assert suggestion.id == session.MAX_UNLOCKED_ATTEMPTS + 1
     assert_same(study, tv.load(url, "line"))
 
 

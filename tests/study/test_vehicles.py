@@ -55,8 +55,8 @@ def test_every_vehicle_travels_from_its_own_position_at_its_own_speed() -> None:
     study = a_study()
     before = {"fast": {"x": 0.0, "y": 0.0}, "slow": {"x": 10.0, "y": 4.0}}
     for who in ("fast", "slow", "slow", "fast", "slow"):
-        suggestion = study.ask(who=who)
-        assert suggestion.who == who
+        suggestion = study.ask(vehicle=who)
+        assert suggestion.vehicle == who
         assert suggestion.cost == pytest.approx(
             1 + distance(suggestion.point, before[who]) / BOATS[who].speed
         )
@@ -67,37 +67,37 @@ def test_every_vehicle_travels_from_its_own_position_at_its_own_speed() -> None:
 def test_what_is_pending_for_one_is_taken_into_account_for_the_other() -> None:
     study = a_study(cost=1.0, vehicles=["a", "b"])
     alone = a_study(cost=1.0, vehicles=None)
-    pair = [study.ask(who="a").point, study.ask(who="b").point]
+    pair = [study.ask(vehicle="a").point, study.ask(vehicle="b").point]
     assert pair == [suggestion.point for suggestion in alone.ask(2)]
     assert pair[0] != pair[1]
 
 
 def test_a_batch_is_for_one_vehicle() -> None:
     study = a_study()
-    batch = study.ask(3, who="slow")
-    assert [suggestion.who for suggestion in batch] == ["slow"] * 3
+    batch = study.ask(3, vehicle="slow")
+    assert [suggestion.vehicle for suggestion in batch] == ["slow"] * 3
     assert batch[2].cost == pytest.approx(1 + distance(batch[2].point, batch[1].point))
 
 
 def test_the_author_of_a_study_object_is_its_vehicle(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/lake.db"
     a_study(store=url, name="lake")
-    boat = tv.load(url, who="slow")
-    assert boat.ask().who == "slow"
+    boat = tv.load(url, author="slow")
+    assert boat.ask().vehicle == "slow"
     with pytest.raises(tv.TruvarError, match="has the vehicles fast, slow"):
-        tv.load(url, who="anna").ask()
-    assert a_study(vehicles=["one"]).ask().who == "one"
+        tv.load(url, author="anna").ask()
+    assert a_study(vehicles=["one"]).ask().vehicle == "one"
 
 
 def test_events_and_measurements_record_who(tmp_path: Path) -> None:
     study = a_study(store=f"sqlite:///{tmp_path}/lake.db", name="lake")
-    study.tell(study.ask(who="slow"), 0.3)
-    study.tell({"x": 3.0, "y": 1.0}, 0.4, who="fast")
+    study.tell(study.ask(vehicle="slow"), 0.3)
+    study.tell({"x": 3.0, "y": 1.0}, 0.4, vehicle="fast")
     study.tell({"x": 4.0, "y": 1.0}, 0.4)
     details = study.events["details"]
     assert [each.get("who") for each in details[1:]] == ["slow", "slow", "fast", None]
     assert study.measurements["who"].tolist() == ["slow", "fast", None]
-    assert [record.who for record in study.measurement_records()] == ["slow", "fast", None]
+    assert [record.vehicle for record in study.measurement_records()] == ["slow", "fast", None]
     assert status(study, "fast").position == {"x": 3.0, "y": 1.0}
     assert study.measurements["cost"].iloc[2] == 1.0  # none of them: no way is paid
     assert [status(study, name).steps for name in BOATS] == [1, 1]
@@ -110,14 +110,14 @@ def test_studies_without_vehicles_are_stored_as_before() -> None:
         {"who", "repeats", "vehicles"} & set(details) for details in study.events["details"]
     )
     assert "who" not in study.measurements
-    assert study.ask().who is None
+    assert study.ask().vehicle is None
 
 
 def test_withdrawing_returns_a_vehicle_to_where_it_was() -> None:
     study = a_study()
-    first = study.ask(who="slow")
-    study.ask(who="fast")
-    second = study.ask(who="slow")
+    first = study.ask(vehicle="slow")
+    study.ask(vehicle="fast")
+    second = study.ask(vehicle="slow")
     study.withdraw(second)
     assert status(study, "slow").position == first.point
     study.withdraw(first)
@@ -131,23 +131,23 @@ def test_withdrawing_returns_a_vehicle_to_where_it_was() -> None:
 def test_a_vehicle_is_suggested_only_what_its_budget_pays() -> None:
     study = a_study(vehicles={"a": tv.Vehicle(budget=8.0), "b": tv.Vehicle()})
     while status(study, "a").spent <= 7.0:
-        suggestion = study.ask(who="a")
+        suggestion = study.ask(vehicle="a")
         study.tell(suggestion, field(suggestion.point))
     with pytest.raises(tv.Finished, match="left of the budget of a do not pay"):
-        study.ask(3, who="a")
+        study.ask(3, vehicle="a")
     assert status(study, "a").spent <= 8.0
     assert study.exhausted is None
-    assert study.ask(who="b").who == "b"  # the study goes on
+    assert study.ask(vehicle="b").vehicle == "b"  # the study goes on
 
 
 def test_actual_costs_count() -> None:
     study = a_study(vehicles={"a": tv.Vehicle(budget=20.0), "b": tv.Vehicle()})
-    suggestion = study.ask(who="a")
+    suggestion = study.ask(vehicle="a")
     study.tell(suggestion, 0.3, cost=18.5)
     (own, _) = study.vehicle_statuses
     assert (own.spent, own.left) == (18.5, 1.5)
     assert study.spent == 18.5
-    assert study.ask(who="a").cost <= 1.5
+    assert study.ask(vehicle="a").cost <= 1.5
     study.correct(suggestion, 0.3, cost=19.5)
     assert status(study, "a").spent == 19.5
 
@@ -173,8 +173,8 @@ def test_a_run_simulates_vehicles_side_by_side() -> None:
     spent = {"fast": 0.0, "slow": 0.0}
     finished = []
     for record in records:
-        spent[str(record.who)] += record.cost
-        finished.append(spent[str(record.who)])
+        spent[str(record.vehicle)] += record.cost
+        finished.append(spent[str(record.vehicle)])
     assert finished == sorted(finished)  # told in the order in which they are finished
     assert min(status(study, name).steps for name in BOATS) > 3
     assert not study.pending
@@ -192,7 +192,7 @@ def test_a_run_on_an_executor_keeps_every_vehicle_busy() -> None:
     with ThreadPoolExecutor(2) as pool:
         study.run(field, steps=12, executor=pool)
     assert study.steps == 12
-    assert {record.who for record in study.measurement_records()} == set(BOATS)
+    assert {record.vehicle for record in study.measurement_records()} == set(BOATS)
 
 
 def test_with_fewer_workers_than_vehicles_none_of_them_is_forgotten() -> None:
@@ -223,12 +223,12 @@ def test_a_failed_measurement_of_a_vehicle_is_repeated_or_ends_the_run() -> None
 def test_a_simulated_run_goes_on_as_if_it_had_not_stopped() -> None:
     whole = a_study()
     whole.run(field, steps=10)
-    assert [record.who for record in whole.measurement_records()].count("fast") > 0
+    assert [record.vehicle for record in whole.measurement_records()].count("fast") > 0
     again = tv.Study.from_json(whole.to_json())
     assert_same(whole, again)
     assert again.vehicle_statuses == whole.vehicle_statuses
     for who in BOATS:
-        assert whole.ask(who=who) == again.ask(who=who)
+        assert whole.ask(vehicle=who) == again.ask(vehicle=who)
 
 
 OPERATIONS = st.lists(
@@ -259,11 +259,11 @@ def test_whatever_the_vehicles_do_the_events_lead_to_where_the_study_stands(
         measured = [record.id for record in live.measurement_records()]
         for study in (live, other):
             if what == "ask":
-                study.ask(choice % 2 + 1, who=who)
+                study.ask(choice % 2 + 1, vehicle=who)
             elif what == "point":
-                study.tell(LAKE.point(choice), y, who=who)
+                study.tell(LAKE.point(choice), y, vehicle=who)
             elif what == "repeats":
-                study.tell_repeats(LAKE.point(choice), [y, y + 0.1], who=who)
+                study.tell_repeats(LAKE.point(choice), [y, y + 0.1], vehicle=who)
             elif what in ("tell", "withdraw") and pending:
                 id_ = pending[choice % len(pending)]
                 study.tell(id_, y) if what == "tell" else study.withdraw(id_)
@@ -273,7 +273,7 @@ def test_whatever_the_vehicles_do_the_events_lead_to_where_the_study_stands(
     again = tv.Study.from_json(other.to_json())
     assert_same(live, again)
     assert live.vehicle_statuses == again.vehicle_statuses
-    assert live.ask(who="slow") == again.ask(who="slow")
+    assert live.ask(vehicle="slow") == again.ask(vehicle="slow")
 
 
 def test_two_boats_map_a_lake_in_less_time_than_one() -> None:
@@ -348,9 +348,9 @@ def test_measurements_of_vehicles_go_through_a_csv_file() -> None:
 
 
 MISTAKES: dict[str, tuple[Any, str]] = {
-    "unknown vehicle": (lambda: a_study().ask(who="slwo"), "did you mean 'slow'"),
-    "no vehicles": (lambda: a_study(vehicles=None).ask(who="slow"), "has no vehicles"),
-    "which vehicle": (lambda: a_study().ask(), "say for which, such as who='fast'"),
+    "unknown vehicle": (lambda: a_study().ask(vehicle="slwo"), "did you mean 'slow'"),
+    "no vehicles": (lambda: a_study(vehicles=None).ask(vehicle="slow"), "has no vehicles"),
+    "which vehicle": (lambda: a_study().ask(), "say for which, such as vehicle='fast'"),
     "duplicated name": (lambda: a_study(vehicles=["a", "a"]), "must differ"),
     "no name": (lambda: a_study(vehicles={"": tv.Vehicle()}), "needs a name"),
     "no vehicle": (lambda: a_study(vehicles={"a": 3}), "must be a Vehicle"),
@@ -367,7 +367,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         "needs a cost of travel",
     ),
     "another's suggestion": (
-        lambda: (study := a_study()).tell(study.ask(who="slow"), 0.1, who="fast"),
+        lambda: (study := a_study()).tell(study.ask(vehicle="slow"), 0.1, vehicle="fast"),
         "is for slow",
     ),
 }
@@ -383,19 +383,19 @@ def test_mistakes_are_refused_in_one_line(name: str) -> None:
 
 def test_the_cost_of_a_failed_attempt_counts_for_its_vehicle() -> None:
     study = a_study(vehicles={"a": tv.Vehicle(budget=20.0), "b": tv.Vehicle()})
-    study.fail(study.ask(who="a"), "no signal", cost=12.0)
-    study.fail({"x": 1.0, "y": 1.0}, "no signal", cost=3.0, who="a")
+    study.fail(study.ask(vehicle="a"), "no signal", cost=12.0)
+    study.fail({"x": 1.0, "y": 1.0}, "no signal", cost=3.0, vehicle="a")
     status = study.vehicle_statuses[0]
     assert (status.steps, status.spent) == (0, 15.0)
     assert status.left == pytest.approx(20.0 - 15.0 - status.return_cost)
-    assert [failure.who for failure in study.failures] == ["a", "a"]
-    assert study.ask(who="a").cost <= 5.0
+    assert [failure.vehicle for failure in study.failures] == ["a", "a"]
+    assert study.ask(vehicle="a").cost <= 5.0
     study.fail(study.pending[0], cost=4.9)
     with pytest.raises(tv.Finished, match="left of the budget of a do not pay"):
-        study.ask(who="a")
-    suggestion = study.ask(who="b")
-    with pytest.raises(tv.TruvarError, match="is for b, got who='a'"):
-        study.fail(suggestion, who="a")
+        study.ask(vehicle="a")
+    suggestion = study.ask(vehicle="b")
+    with pytest.raises(tv.TruvarError, match="is for b, got vehicle='a'"):
+        study.fail(suggestion, vehicle="a")
     resumed = tv.Study.from_json(study.to_json())
     assert resumed.vehicle_statuses == study.vehicle_statuses
 
@@ -444,7 +444,7 @@ def test_a_vehicle_that_can_pay_for_no_place_of_the_initial_design_is_told_so() 
         cost=cost,
         vehicles={"b1": tv.Vehicle(), "b2": tv.Vehicle(budget=9)},
     )
-    study.fail({"depth": 1.5}, "storm", cost=6.0, who="b2")
+    study.fail({"depth": 1.5}, "storm", cost=6.0, vehicle="b2")
     with pytest.raises(tv.Finished, match="left of the budget of b2 do not pay"):
-        study.ask(who="b2")
-    assert study.ask(who="b1").who == "b1"
+        study.ask(vehicle="b2")
+    assert study.ask(vehicle="b1").vehicle == "b1"

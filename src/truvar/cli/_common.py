@@ -6,13 +6,14 @@ import argparse
 import re
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from truvar.study import commands
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -59,6 +60,30 @@ def add_path(group: Any, *flags: str, **options: Any) -> None:
 def add_json(sub: argparse.ArgumentParser, what: str) -> None:
     """Add the option --json, which prints `what` as JSON."""
     sub.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def add_options(sub: argparse.ArgumentParser, command: type[commands.Command]) -> None:
+    """Add an option for every argument of a command that the command line has one for."""
+    for name, argument in _options(command):
+        kind: dict[str, Any] = {"type": argument.kind}
+        if argument.kind is bool:
+            kind = {"action": "store_true"}
+        sub.add_argument(f"--{name}", help=option_help(argument), **kind)
+
+
+def option_help(argument: commands.Argument) -> str:
+    """Return the description of an argument as the help of an option."""
+    return f"{argument.help[0].lower()}{argument.help[1:].removesuffix('.')}"
+
+
+def given_options(arguments: argparse.Namespace, command: type[commands.Command]) -> dict[str, Any]:
+    """Return the arguments of a command that `add_options` added options for."""
+    return {name: getattr(arguments, name) for name, _ in _options(command)}
+
+
+def _options(command: type[commands.Command]) -> list[tuple[str, commands.Argument]]:
+    found = [(each.name, commands.ARGUMENTS.get(each.name)) for each in fields(command)]
+    return [(name, argument) for name, argument in found if argument and argument.is_option]
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
@@ -136,28 +161,6 @@ def cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-@contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect the messages of outlier warnings within the block instead of issuing them."""
-    from truvar.exceptions import OutlierWarning
-
-    messages: list[str] = []
-    by_id: dict[
-        int | None, str
-    ] = {}  # what is said last of a measurement replaces what was said before
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", OutlierWarning)
-        yield messages
-    for warning in caught:
-        if isinstance(warning.message, OutlierWarning):
-            by_id[warning.message.id] = str(warning.message)
-        else:
-            warnings.showwarning(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-    messages.extend(by_id.values())
-
-
 # -- Ctrl-C
 # --------------------------------------------------------------------------------------------------
 
@@ -168,7 +171,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def interruptible(notice: str = "") -> Iterator[Callable[[], bool]]:
-    """Note the first Ctrl-C within the block instead of raising; a second one raises `KeyboardInterrupt`.
+    """Note the first Ctrl-C within the block; a second one raises `KeyboardInterrupt`.
 
     Args:
         notice: Printed to stderr at the first Ctrl-C.

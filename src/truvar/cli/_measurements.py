@@ -1,4 +1,4 @@
-"""Measurements from files: options of the commands that read them, and rows that were told before."""
+"""Measurements from files: options of commands that read them, and rows told before."""
 
 from __future__ import annotations
 

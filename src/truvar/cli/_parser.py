@@ -9,7 +9,10 @@ from typing import Any
 from truvar import __version__
 from truvar.cli._common import Command
 
-DESCRIPTION = "Choose what to measure next to find a maximum or a level set, when every measurement has a cost."
+DESCRIPTION = (
+    "Choose what to measure next to find a maximum or a level set, when every measurement has a "
+    "cost."
+)
 
 
 def build_parser(commands: Sequence[Command]) -> argparse.ArgumentParser:

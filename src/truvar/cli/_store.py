@@ -1,4 +1,4 @@
-"""Which study a command works on: given by the first word, --store, $TRUVAR_STORE, or the only store in the folder."""
+"""The study of a command: by its first word, --store, $TRUVAR_STORE, or the only store here."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def study_arguments(
     add_path(group, "--store", metavar="STORE", help="the store, instead of the first word")
     group.add_argument("--name", metavar="NAME", help="name of the study, if the store has several")
     group.add_argument(
+        "--author",
         "--who",
-        metavar="WHO",
-        help="author of the events, or the vehicle at work (default: user@machine)",
+        metavar="NAME",
+        help="author of the events, which may be the vehicle at work (default: user@machine)",
     )
 
 
@@ -116,7 +117,7 @@ def open_study(arguments: argparse.Namespace) -> Study:
     """Open the study that the arguments select; the database is opened once."""
     from truvar.study.stored import load
 
-    return load(selected_store(arguments), arguments.name, arguments.who)
+    return load(selected_store(arguments), arguments.name, arguments.author)
 
 
 def _all_words(arguments: argparse.Namespace) -> list[str]:

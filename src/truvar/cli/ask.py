@@ -6,9 +6,18 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, assignment, positive, seconds
+from truvar.cli._common import (
+    Command,
+    add_json,
+    add_options,
+    assignment,
+    given_options,
+    option_help,
+    positive,
+    seconds,
+)
 from truvar.cli._store import open_study, study_arguments, study_options
-from truvar.exceptions import Finished
+from truvar.study.commands import ARGUMENTS, Ask
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -21,7 +30,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
         type=positive(int),
         default=1,
         metavar="N",
-        help="number of suggestions, chosen as a batch",
+        help=option_help(ARGUMENTS["n"]),
     )
     sub.add_argument(
         "--lease",
@@ -36,6 +45,7 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="COLUMN=VALUE",
         help="value of a context column, which is given, not chosen; once per column",
     )
+    add_options(sub, Ask)
     add_json(sub, "the suggestions")
 
 
@@ -47,11 +57,12 @@ def _ask(arguments: argparse.Namespace) -> int:
 
     study = open_study(arguments)
     finished = None
-    try:
-        batch = study.ask(arguments.n, lease=arguments.lease, context=_context(arguments, study))
-    except Finished as end:
-        batch = []
-        finished = end.reason
+    context = _context(arguments, study)
+    options = given_options(arguments, Ask)
+    receipt = study.execute(Ask(arguments.n, arguments.lease, context=context, **options))
+    batch = receipt.suggestions
+    if receipt.end is not None and not batch:
+        finished = receipt.end.reason
     if arguments.json:
         suggestions = [suggestion_data(study, suggestion) for suggestion in batch]
         print(to_json({"suggestions": suggestions, "finished": finished}))
@@ -68,7 +79,7 @@ def _ask(arguments: argparse.Namespace) -> int:
 
 
 def _context(arguments: argparse.Namespace, study: Study) -> dict[str, Any] | None:
-    """Return the given context in the types of its columns; an unknown column is refused by the study."""
+    """Return the given context in the types of its columns; the study refuses unknown ones."""
     if arguments.context is None:
         return None
     columns = study.domain.columns

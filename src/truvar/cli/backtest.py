@@ -38,7 +38,10 @@ def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead"
     )
-    regret = "regret of the point of best posterior mean (reported, default) or of the best measured point (measured)"
+    regret = (
+        "regret of the point of best posterior mean (reported, default) or of the best measured "
+        "point (measured)"
+    )
     sub.add_argument("--regret", choices=["reported", "measured"], default="reported", help=regret)
     add_path(
         sub,

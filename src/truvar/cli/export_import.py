@@ -113,7 +113,7 @@ def _import_study(arguments: argparse.Namespace, text: str) -> tuple[dict[str, A
 
     given = arguments.words or arguments.store
     url = store_url(given or str(Path(arguments.file).with_suffix(".db")))
-    study = Study.from_json(text, store=url, name=arguments.name, who=arguments.who)
+    study = Study.from_json(text, store=url, name=arguments.name, author=arguments.author)
     data = {
         "store": mask_passwords(url),
         "name": study.name,
@@ -130,7 +130,9 @@ def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any],
     study = open_study(arguments)
     before = study.steps
     table = read_measurements(arguments.file, study, arguments)
-    ids = tell_all(study, table.new)
+    receipt = tell_all(study, table.new)
+    receipt.warn(stacklevel=1)
+    ids = list(receipt.ids)
     new = study.steps - before
     data = {"told": ids, "new": new, "left_out": table.repeated_lines, "measurements": study.steps}
     return data, f"{table.count} measurements read, {new} of them new{table.notice}"

@@ -122,7 +122,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
         cost=ask("Cost of a measurement, in any unit", "1", _number),
         travel=ask(
-            "Cost per unit of way, such as distance_m=0.25 (empty: moving is free)",
+            "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
             "",
             _rates(columns),
         ),
@@ -180,7 +180,7 @@ class _Questions:
 
 
 def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) -> list[str]:
-    """Return the coordinates: as given, or asked for with all complete columns of numbers as the default."""
+    """Return the coordinates: as given, or asked for (default: complete columns of numbers)."""
     from truvar.messages import unknown_name
     from truvar.problem.template import MAX_COORDINATES
     from truvar.tabular.tables import read_table

@@ -16,13 +16,16 @@ def _mcp_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--store",
         metavar="STORE",
-        help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
+        help="the store, instead of the first word (default: $TRUVAR_STORE or the only store here)",
     )
     sub.add_argument(
         "--write", action="store_true", help="also create and change studies (default: only read)"
     )
     sub.add_argument(
-        "--who", metavar="WHO", help="author of the events in the log (default: user@machine)"
+        "--author",
+        "--who",
+        metavar="NAME",
+        help="author of the events in the log (default: user@machine)",
     )
 
 
@@ -30,7 +33,7 @@ def _mcp(arguments: argparse.Namespace) -> int:
     """Serve standard input and output until the client closes them."""
     from truvar.integrations.mcp import make_server
 
-    make_server(selected_store(arguments), write=arguments.write, who=arguments.who).run()
+    make_server(selected_store(arguments), write=arguments.write, author=arguments.author).run()
     return 0
 
 
@@ -38,7 +41,7 @@ MCP = Command(
     "mcp",
     "serve the studies of a store to an assistant (Model Context Protocol, over standard input and "
     "output)",
-    "truvar mcp --store lake.db\ntruvar mcp --store lake.db --write --who assistant",
+    "truvar mcp --store lake.db\ntruvar mcp --store lake.db --write --author assistant",
     _mcp_arguments,
     _mcp,
 )

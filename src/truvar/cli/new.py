@@ -23,7 +23,10 @@ def _new_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--name", metavar="NAME", help="name of the study (default: the problem's)")
     sub.add_argument(
-        "--who", metavar="WHO", help="author of the events in the log (default: user@machine)"
+        "--author",
+        "--who",
+        metavar="NAME",
+        help="author of the events in the log (default: user@machine)",
     )
     sub.add_argument(
         "--seed", type=int, help="seed of the study's random choices (default: the problem's)"
@@ -52,7 +55,7 @@ def _new(arguments: argparse.Namespace) -> int:
     name = arguments.name or problem.name
     options = {} if arguments.seed is None else {"seed": arguments.seed}
     if not arguments.check:
-        options |= {"store": url, "who": arguments.who}
+        options |= {"store": url, "author": arguments.author}
     study = problem.study(name=name, **options)
     found = [str(warning.message) for warning in of_the_table if warning.category is UserWarning]
     found += problem_warnings(problem, study)

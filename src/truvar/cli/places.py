@@ -1,4 +1,4 @@
-"""`truvar exclude`, `fail` and `allow`: places that cannot be measured, and measurements that failed."""
+"""`truvar exclude`, `fail` and `allow`: places that cannot be measured, and failures."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from truvar._representation import visible
-from truvar.cli._common import Command, add_json
+from truvar.cli._common import Command, add_json, add_options, given_options
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.cli.tell import print_change, result_before
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
+from truvar.study.commands import Allow, Exclude, Fail
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
 
-PLACE = "id of a suggestion or measurement, coordinates or label of a point, or a condition such as 'x + y > 3'"
+PLACE = (
+    "id of a suggestion or measurement, coordinates or label of a point, or a condition such as "
+    "'x + y > 3'"
+)
 COORDINATE = re.compile(r"[^<>=]+=[^<>=]+")
 
 
 def _exclude_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub, "PLACE", PLACE)
-    sub.add_argument("--reason", metavar="TEXT", help="why, for the event log and the report")
+    add_options(sub, Exclude)
     add_json(sub, "the result")
 
 
@@ -33,7 +37,7 @@ def _exclude(arguments: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"exclude expects a place, got none; give the {PLACE}")
     study = open_study(arguments)
     before = result_before(arguments, study)
-    study.exclude(_place(words, study), arguments.reason)
+    study.execute(Exclude(_place(words, study), **given_options(arguments, Exclude)))
     _print_places(study, before, "excluded", words)
     return 0
 
@@ -54,7 +58,7 @@ def _allow(arguments: argparse.Namespace) -> int:
         )
     study = open_study(arguments)
     before = result_before(arguments, study)
-    study.allow(None if arguments.all else _place(words, study))
+    study.execute(Allow(None if arguments.all else _place(words, study)))
     _print_places(study, before, "allowed", words or ["every place"])
     return 0
 
@@ -63,8 +67,7 @@ def _fail_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(
         sub, "ID", "id of the suggestion whose measurement failed, or the coordinates of the point"
     )
-    sub.add_argument("--reason", metavar="TEXT", help="why, for the event log and the report")
-    sub.add_argument("--cost", type=float, help="actual cost of the attempt")
+    add_options(sub, Fail)
     add_json(sub, "the result")
 
 
@@ -83,8 +86,8 @@ def _fail(arguments: argparse.Namespace) -> int:
             f"fail expects an id, a label or the coordinates of a point, got {what!r}; give one of "
             "them"
         )
-    id_ = study.fail(what, arguments.reason, cost=arguments.cost)
-    _print_places(study, before, "failed", [str(id_)])
+    receipt = study.execute(Fail(what, **given_options(arguments, Fail)))
+    _print_places(study, before, "failed", [str(receipt.ids[0])])
     return 0
 
 
@@ -120,9 +123,9 @@ def _labelled_row(words: list[str], study: Study) -> int | None:
 def _print_places(study: Study, before: Any, verb: str, words: list[str]) -> None:
     from truvar.report.status import describe_infeasible
 
-    print_change(study, before, verb, words, {verb: " ".join(words)})
+    now = print_change(study, before, verb, words, {verb: " ".join(words)})
     if before is not None:
-        for term, text in describe_infeasible(study, study.result()):
+        for term, text in describe_infeasible(study, now):
             print(visible(f"{term}: {text}"))
 
 

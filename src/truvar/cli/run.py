@@ -62,7 +62,10 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--improvement-per-cost", type=positive(float), metavar="RATE", help=rate)
     add_json(sub, "the summary")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
-    report = "the report: a file x.html, or a folder (default with --truth: the folder NAME-report; otherwise none)"
+    report = (
+        "the report: a file x.html, or a folder (default with --truth: the folder NAME-report; "
+        "otherwise none)"
+    )
     add_path(sub, "--report", metavar="FILE.html|FOLDER", type=Path, help=report)
     program = sub.add_argument_group("with --command")
     jobs = "measurements at the same time (default: 1)"
@@ -72,9 +75,15 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     )
     retries = "repetitions of a failed measurement (default: that of [run], or 2)"
     program.add_argument("--retries", type=int, metavar="N", help=retries)
-    failures = "stop when more than N measurements failed (default: that of [run], or after several in a row)"
+    failures = (
+        "stop when more than N measurements failed (default: that of [run], or after several in "
+        "a row)"
+    )
     program.add_argument("--max-failures", type=int, metavar="N", help=failures)
-    lease = "reserve each suggestion for this long (default: as long as time-out and retries allow, or 1d)"
+    lease = (
+        "reserve each suggestion for this long (default: as long as time-out and retries allow, "
+        "or 1d)"
+    )
     program.add_argument("--lease", type=seconds, metavar="TIME", help=lease)
     program.add_argument("--shell", action="store_true", help="run the command in a shell")
     table = sub.add_argument_group("with --truth")

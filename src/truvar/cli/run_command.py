@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
-DEFAULT_RETRIES = (
-    2  # repetitions of a failed measurement, unless the study or the caller says otherwise
-)
 LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
 
@@ -46,10 +43,10 @@ def run_command(arguments: argparse.Namespace) -> int:
     from truvar.integrations.measurement_command import MeasurementCommand
     from truvar.report import Progress
     from truvar.storage.base import whoami
-    from truvar.study.limits import RunLimits
+    from truvar.study.limits import DEFAULT_RETRIES, RunLimits
 
     _check_options(arguments)
-    arguments.who = f"{arguments.who or whoami()} run {os.getpid()}"
+    arguments.author = f"{arguments.author or whoami()} run {os.getpid()}"
     study = _open_or_create(arguments)
     if arguments.retries is None:
         arguments.retries = int(study.limits.get("retries", DEFAULT_RETRIES))
@@ -71,7 +68,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         display = Progress(study, limits=RunLimits(**limits).or_default({}, study.goal))
     pool = ThreadPoolExecutor(arguments.jobs) if arguments.jobs > 1 else None
-    notice = "stopping after the next measurement (Ctrl-C again: at once)"
+    notice = "stopping after the next measurement (Ctrl-C again: immediately)"
     try:
         with (
             display as show,
@@ -142,7 +139,7 @@ def _lease(arguments: argparse.Namespace) -> float:
 
 
 def _open_or_create(arguments: argparse.Namespace) -> Study:
-    """Open the study of a store. For a problem file, its store lies beside the file and is created if necessary."""
+    """Open the study of a store, or of a problem file, whose store beside it may be created."""
     if not (arguments.words or "").endswith(".toml"):
         return open_study(arguments)
     from truvar.problem import load_problem
@@ -154,7 +151,7 @@ def _open_or_create(arguments: argparse.Namespace) -> Study:
     arguments.name = arguments.name or problem.name
     if "://" not in arguments.store and not Path(arguments.store).exists():
         return problem.study(
-            store=store_url(arguments.store), name=arguments.name, who=arguments.who
+            store=store_url(arguments.store), name=arguments.name, author=arguments.author
         )
     return open_study(arguments)
 
@@ -166,9 +163,10 @@ def _orphaned_suggestions(study: Study) -> list[Suggestion]:
     events = study.events
     asked = events[events["kind"] == "asked"]
     authors = {
-        details["id"]: who for who, details in zip(asked["who"], asked["details"], strict=True)
+        details["id"]: author
+        for author, details in zip(asked["who"], asked["details"], strict=True)
     }
-    own_prefix = re.sub(r"\d+$", "", study.who)
+    own_prefix = re.sub(r"\d+$", "", study.author)
     orphans = []
     for suggestion in study.pending:
         author = authors.get(suggestion.id, "")
@@ -179,7 +177,7 @@ def _orphaned_suggestions(study: Study) -> list[Suggestion]:
 
 
 def _alive(process: int) -> bool:
-    """Return whether a process of this machine is running; always true where that cannot be found out."""
+    """Return whether a process of this machine is running; true where that is unknown."""
     if os.name != "posix":  # on Windows, os.kill would end the process
         return True
     try:

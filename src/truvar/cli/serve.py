@@ -24,7 +24,7 @@ def _serve_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--store",
         metavar="STORE",
-        help="the store, instead of the first word (default: $TRUVAR_STORE, or the only store here)",
+        help="the store, instead of the first word (default: $TRUVAR_STORE or the only store here)",
     )
     sub.add_argument(
         "--host",
@@ -97,7 +97,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _new_store_notice(store: str) -> str:
-    """Return what to say about the file of a store that serving creates; nothing if it exists, or is no file."""
+    """Return a notice about the file of a store that serving creates; "" if it creates none."""
     path = store.removeprefix("sqlite:///")
     if path == store or Path(path).exists():
         return ""

@@ -1,4 +1,4 @@
-"""`truvar tell`, `correct`, `withdraw` and `note`: enter measurements and change the event log of a study."""
+"""`truvar tell`, `correct`, `withdraw` and `note`: change the event log of a study."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truvar.cli._common import Command, add_json, add_path, collect_warnings
+from truvar.cli._common import Command, add_json, add_options, add_path, given_options
 from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, own_words, study_arguments
 from truvar.exceptions import InvalidArgumentError
+from truvar.study.commands import Correct, Note, Receipt, Tell, TellRepeats, Withdraw
 
 if TYPE_CHECKING:
     from truvar.study.result import Result
@@ -27,25 +28,16 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--csv",
         metavar="FILE",
-        help="read measurements from a CSV file or Excel workbook, all or none; - is standard input",
+        help="read measurements from a CSV file or Excel workbook, all or none; -: standard input",
     )
     add_table_options(sub)
-    _add_conditions(sub)
-    sub.add_argument("--level", type=int, help="noise level that was used, if a point is given")
-    sub.add_argument("--task", help="task that was measured, if a point is given")
+    add_options(sub, Tell)
     sub.add_argument(
         "--repeats",
         action="store_true",
         help="all values are of the one id or point that comes first",
     )
     add_json(sub, "the result")
-
-
-def _add_conditions(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--noise", type=float, metavar="VARIANCE", help="actual noise variance of the measurement"
-    )
-    sub.add_argument("--cost", type=float, help="actual cost of the measurement")
 
 
 def _tell(arguments: argparse.Namespace) -> int:
@@ -56,7 +48,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     if arguments.repeats:
         return _tell_repeats(arguments, words)
     notice = ""
-    options = {name: getattr(arguments, name) for name in ("noise", "cost", "level", "task")}
+    options = given_options(arguments, Tell)
     if arguments.csv is None:
         study = open_study(arguments)
         measurements = parse_words(words, study.domain, **options)
@@ -71,18 +63,12 @@ def _tell(arguments: argparse.Namespace) -> int:
         measurements = table.new
         notice = table.notice.removeprefix("; ")
     before = result_before(arguments, study)
-    with collect_warnings() as warnings:
-        ids = tell_all(study, measurements)
-    if notice:
-        warnings.append(notice)
-    print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
-    _print_warnings(arguments, warnings)
+    _print_receipt(arguments, study, before, "told", tell_all(study, measurements), notice)
     return 0
 
 
 def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     """Tell several values of one suggestion or point and print how the classes changed."""
-    from truvar.study.commands import TellRepeats
     from truvar.study.measurements_io import parse_words
 
     if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
@@ -98,25 +84,19 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
     before = result_before(arguments, study)
     numbers = [measurement.value for measurement in parsed]
-    receipt = study.execute(
-        TellRepeats(parsed[0].what, numbers, level=arguments.level, task=arguments.task)
-    )
-    ids = list(receipt.ids)
-    warnings = list(receipt.warnings.values())
-    print_change(study, before, "told", ids, {"told": ids, "warnings": warnings})
-    _print_warnings(arguments, warnings)
+    command = TellRepeats(parsed[0].what, numbers, **given_options(arguments, TellRepeats))
+    _print_receipt(arguments, study, before, "told", study.execute(command))
     return 0
 
 
 def _correct_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub, "ID VALUE", "id of the measurement, and its correct value")
-    _add_conditions(sub)
+    add_options(sub, Correct)
     add_json(sub, "the result")
 
 
 def _correct(arguments: argparse.Namespace) -> int:
     """Correct a measured value and print how the classes changed."""
-    from truvar.study.commands import Correct
     from truvar.study.measurements_io import parse_words
 
     words = own_words(arguments)
@@ -129,12 +109,8 @@ def _correct(arguments: argparse.Namespace) -> int:
     before = result_before(arguments, study)
     (measurement,) = parse_words(words, study.domain, corrects=True)
     id_: Any = measurement.what
-    receipt = study.execute(
-        Correct(id_, measurement.value, noise=arguments.noise, cost=arguments.cost)
-    )
-    warnings = list(receipt.warnings.values())
-    print_change(study, before, "corrected", [id_], {"corrected": id_, "warnings": warnings})
-    _print_warnings(arguments, warnings)
+    receipt = study.execute(Correct(id_, measurement.value, **given_options(arguments, Correct)))
+    _print_receipt(arguments, study, before, "corrected", receipt)
     return 0
 
 
@@ -144,10 +120,7 @@ def _withdraw_arguments(sub: argparse.ArgumentParser) -> None:
         "ID",
         "ids of suggestions that will not be measured, or of measurements made by mistake",
     )
-    sub.add_argument(
-        "--again", action="store_true", help="the places of suggestions may be suggested again"
-    )
-    sub.add_argument("--reason", metavar="TEXT", help="why, for the event log")
+    add_options(sub, Withdraw)
     add_json(sub, "the result")
 
 
@@ -169,7 +142,7 @@ def _withdraw(arguments: argparse.Namespace) -> int:
     pending = [suggestion.id for suggestion in study.pending if suggestion.id in ids]
     with study.transaction():
         for id_ in ids:
-            study.withdraw(id_, arguments.reason, again=arguments.again)
+            study.execute(Withdraw(id_, **given_options(arguments, Withdraw)))
     print_change(study, before, "withdrawn", ids, {"withdrawn": ids})
     if pending and not arguments.again and not arguments.json:
         listed = ", ".join(map(str, pending))
@@ -190,23 +163,23 @@ def _note(arguments: argparse.Namespace) -> int:
             "a note needs a text, got none; give one: truvar note 'the probe was cleaned'"
         )
     study = open_study(arguments)
-    study.note(text)
+    study.execute(Note(text))
     if arguments.json:
-        _print_json(study, {"noted": text})
+        print_change(study, None, "noted", [], {"noted": text})
     else:
         _print_text("noted")
     return 0
 
 
 def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
-    """Return the result before a change, which only the text compares with the result after it; None with --json."""
+    """Return the result before a change, for the text to compare with; None with --json."""
     return None if arguments.json else study.result()
 
 
 def print_change(
     study: Study, before: Result | None, verb: str, ids: Sequence[Any], data: dict[str, Any]
-) -> None:
-    """Print what a command changed.
+) -> Result:
+    """Print what a command changed, and return the result after it, which is built once.
 
     Args:
         study: The study after the change.
@@ -215,28 +188,36 @@ def print_change(
         ids: Ids of the measurements or suggestions that changed.
         data: What was done, for the JSON output.
     """
+    from truvar.report.tables import to_json
     from truvar.report.tell_summary import tell_summary
 
+    now = study.result()
     if before is None:
-        _print_json(study, data)
+        print(to_json({**data, "result": now.to_dict()}))
     else:
-        _print_text(tell_summary(ids, before, study, verb))
+        _print_text(tell_summary(ids, before, now, verb))
+    return now
 
 
-def _print_warnings(arguments: argparse.Namespace, warnings: list[str]) -> None:
-    """Print warnings to stderr; with --json they are part of the output."""
+def _print_receipt(
+    arguments: argparse.Namespace,
+    study: Study,
+    before: Result | None,
+    verb: str,
+    receipt: Receipt,
+    notice: str = "",
+) -> None:
+    """Print what a command changed, and its warnings (with --json as part of the output)."""
+    ids = list(receipt.ids)
+    warnings = [*receipt.warnings.values(), *([notice] if notice else [])]
+    changed = ids[0] if verb == "corrected" else ids
+    print_change(study, before, verb, ids, {verb: changed, "warnings": warnings})
     if not arguments.json:
         from truvar.report.terminal import TerminalStyle
 
         terminal = TerminalStyle.for_stream(sys.stderr)
         for warning in warnings:
             print(terminal.wrapped(f"truvar: {warning}"), file=sys.stderr)
-
-
-def _print_json(study: Study, data: dict[str, Any]) -> None:
-    from truvar.report.tables import to_json
-
-    print(to_json({**data, "result": study.result().to_dict()}))
 
 
 def _print_text(text: str) -> None:

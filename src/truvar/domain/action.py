@@ -21,7 +21,7 @@ class Action:
         cost: Cost, travel included.
         gain: The policy's score before division by the cost; NaN if the point was not suggested.
         noise_given: Whether the noise came with the value, so that refitting leaves it unchanged.
-        who: Name of the vehicle or crew that measures; None if the study has none.
+        vehicle: Name of the vehicle or crew that measures; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it is not
             told as a repeat.
     """
@@ -35,5 +35,5 @@ class Action:
     cost: float
     gain: float = float("nan")
     noise_given: bool = False
-    who: str | None = None
+    vehicle: str | None = None
     repeats: int | None = None

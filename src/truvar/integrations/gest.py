@@ -106,7 +106,9 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         try:
             self.study = Study(domain, goal, seed=seed, **options)
         except StudyExistsError:
-            self.study = load(options["store"], options["name"], options.get("who"))
+            self.study = load(
+                options["store"], options["name"], options.get("author", options.get("who"))
+            )
             _check_continues(self.study, domain, goal)
             self.data += self._stored_data()
 

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from truvar import __version__
+from truvar._deprecation import deprecated_argument
 from truvar.exceptions import (
-    Finished,
     InvalidArgumentError,
     LimitExceededError,
     StudyNotFoundError,
@@ -28,6 +28,7 @@ from truvar.problem.schema import ProblemSpec, parse_spec
 from truvar.report.status import status_data
 from truvar.report.tables import to_json
 from truvar.storage import open_storage
+from truvar.study.commands import MAX_BATCH, Ask, Command, Fail, Tell, Withdraw
 from truvar.study.stored import load, studies
 from truvar.study.study import Study
 from truvar.tabular.tables import parse_table
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_POINTS = 10_000  # points of a domain that an assistant may create
-MAX_SUGGESTIONS = 100  # in one call
 MAX_ROWS = 1_000  # measurements in one answer
 INSTRUCTIONS = (
     "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown "
@@ -54,12 +54,12 @@ class StudyTools:
 
     Args:
         store: URL of the store.
-        who: Author of the events.
+        author: Author of the events.
     """
 
-    def __init__(self, store: str, who: str | None = None) -> None:
+    def __init__(self, store: str, author: str | None = None) -> None:
         self._store = store
-        self._who = who
+        self._author = author
         self._open: dict[str, Study] = {}
         self._lock = Lock()
 
@@ -71,7 +71,7 @@ class StudyTools:
         with self._lock:
             study = self._open.get(name)
             if study is None:
-                study = load(self._store, name, self._who)
+                study = load(self._store, name, self._author)
                 self._open[name] = study
         study.refresh()
         return study
@@ -92,14 +92,14 @@ class StudyTools:
     # -------------------------------------------------------------------------------------
 
     def list_studies(self) -> list[dict[str, Any]]:
-        """List the studies of the store: name, number of measurements, cost so far, and when they changed."""
+        """List the studies of the store: name, measurements, cost, time of the last change."""
         listed: list[dict[str, Any]] = json.loads(
             studies(self._store).to_json(orient="records", date_format="iso")
         )
         return listed
 
     def status(self, study: str | None = None) -> dict[str, Any]:
-        """Return where a study stands: counters, goal, best point, certificate, warnings, pending suggestions.
+        """Return the status of a study: counters, goal, best point, certificate, warnings, pending.
 
         Args:
             study: Name of the study; leave it out if the store has only one.
@@ -107,7 +107,7 @@ class StudyTools:
         return _plain(status_data(self._study(study)))
 
     def result(self, study: str | None = None) -> dict[str, Any]:
-        """Return what is known: best point, number of points above, below and undecided, expected F1 or regret.
+        """Return the result: best point, numbers above, below and undecided, expected F1 or regret.
 
         Args:
             study: Name of the study; leave it out if the store has only one.
@@ -125,7 +125,7 @@ class StudyTools:
         """
         if len(points) > MAX_ROWS:
             raise LimitExceededError(
-                f"at most {MAX_ROWS} points are predicted at once, got {len(points)}; give fewer"
+                f"one call predicts at most {MAX_ROWS} points, got {len(points)}; give fewer"
             )
         mean, sd = self._study(study).predict(points)  # type: ignore[arg-type]  # points by column are accepted
         return [
@@ -178,26 +178,24 @@ class StudyTools:
         frames = {name: _read_table(name, text) for name, text in (tables or {}).items()}
         built = problem_from_dict(problem, tables=frames)
         _check_size(len(built.domain))
-        study = built.study(store=self._store, who=self._who)
+        study = built.study(store=self._store, author=self._author)
         return _plain(status_data(study))
 
     def ask(self, count: int = 1, study: str | None = None) -> dict[str, Any]:
-        """Suggest what to measure next. Suggestions stay pending until they are told, failed or withdrawn.
+        """Suggest what to measure next; suggestions stay pending until told, failed or withdrawn.
 
         Args:
             count: Number of suggestions, chosen as a batch.
             study: Name of the study; leave it out if the store has only one.
         """
-        if not 1 <= count <= MAX_SUGGESTIONS:
+        if not 1 <= count <= MAX_BATCH:
             raise InvalidArgumentError(
-                f"count must be from 1 to {MAX_SUGGESTIONS}, got {count}; give another"
+                f"count must be from 1 to {MAX_BATCH}, got {count}; give another"
             )
-        try:
-            return _plain(
-                {"suggestions": [each.to_dict() for each in self._study(study).ask(count)]}
-            )
-        except Finished as finished:
-            return {"suggestions": [], "finished": str(finished)}
+        receipt = self._study(study).execute(Ask(count))
+        if receipt.end is not None and not receipt.suggestions:
+            return {"suggestions": [], "finished": str(receipt.end)}
+        return _plain({"suggestions": [each.to_dict() for each in receipt.suggestions]})
 
     def tell(
         self,
@@ -208,7 +206,7 @@ class StudyTools:
         cost: float | None = None,
         study: str | None = None,
     ) -> dict[str, Any]:
-        """Record a measured value of a suggestion, given by its id, or of another point. Returns the new status.
+        """Record a measured value of a suggestion, by its id, or of a point; return the status.
 
         Args:
             value: The measured value.
@@ -218,9 +216,8 @@ class StudyTools:
             cost: Cost that the measurement had, if it differs from the expected one.
             study: Name of the study; leave it out if the store has only one.
         """
-        opened = self._study(study)
-        opened.tell(_id_or_point(id, point), value, noise=noise, cost=cost)
-        return _plain(status_data(opened))
+        command = Tell(_id_or_point(id, point), value, noise=noise, cost=cost)
+        return self._execute(study, command)
 
     def fail(
         self,
@@ -237,9 +234,7 @@ class StudyTools:
             point: Coordinates by column, if it was not suggested.
             study: Name of the study; leave it out if the store has only one.
         """
-        opened = self._study(study)
-        opened.fail(_id_or_point(id, point), reason)
-        return _plain(status_data(opened))
+        return self._execute(study, Fail(_id_or_point(id, point), reason))
 
     def withdraw(self, id: int, reason: str, study: str | None = None) -> dict[str, Any]:
         """Withdraw a suggestion that will not be measured. Returns the new status.
@@ -254,21 +249,28 @@ class StudyTools:
             raise InvalidArgumentError(
                 f"id must be that of a pending suggestion, got {id}; see status"
             )
-        opened.withdraw(id, reason, again=True)
-        return _plain(status_data(opened))
+        return self._execute(study, Withdraw(id, reason, again=True))
+
+    def _execute(self, name: str | None, command: Command) -> dict[str, Any]:
+        """Execute a command and return the new status, the warnings about its values first."""
+        study = self._study(name)
+        receipt = study.execute(command)
+        status = status_data(study)
+        return _plain({**status, "warnings": [*receipt.warnings.values(), *status["warnings"]]})
 
 
 READING = ("list_studies", "status", "result", "predict", "measurements", "plot")
 WRITING = ("create", "ask", "tell", "fail", "withdraw")
 
 
-def make_server(store: str, *, write: bool = False, who: str | None = None) -> Any:
+@deprecated_argument("who", "author", removed_in="0.5.0")
+def make_server(store: str, *, write: bool = False, author: str | None = None) -> Any:
     """Return an MCP server with the studies of a store as tools.
 
     Args:
         store: URL of the store, such as "sqlite:///lake.db".
         write: Whether the server also has the tools that create studies and change them.
-        who: Author of the events; default: the user and the machine.
+        author: Author of the events; default: the user and the machine.
 
     Returns:
         A `mcp.server.mcpserver.MCPServer`; its `run()` serves standard input and output.
@@ -281,7 +283,7 @@ def make_server(store: str, *, write: bool = False, who: str | None = None) -> A
     """
     library = import_optional("mcp.server.mcpserver", "an MCP server", "mcp")
     types = import_optional("mcp.types", "an MCP server", "mcp")
-    tools = StudyTools(store, who)
+    tools = StudyTools(store, author)
     server = library.MCPServer("truvar", instructions=INSTRUCTIONS, version=__version__)
     for name in (*READING, *WRITING) if write else READING:
         reads = name in READING
@@ -301,7 +303,7 @@ def make_server(store: str, *, write: bool = False, who: str | None = None) -> A
 
 
 def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a tool whose mistakes reach the assistant as a message: other exceptions are hidden from it."""
+    """Return a tool whose mistakes reach the assistant as messages; it sees no other exceptions."""
     failure = import_optional("mcp.server.mcpserver.exceptions", "an MCP server", "mcp").ToolError
 
     @wraps(tool)

@@ -115,7 +115,7 @@ class Problem:
         if store is None:
             return study
         # A study is stored together with its fitted model, or not at all.
-        return Study.from_json(study.to_json(), store=store, who=study.who)
+        return Study.from_json(study.to_json(), store=store, author=study.author)
 
     def _unfitted_study(self, **overrides: Any) -> Study:
         """Build a study before its model is learned from the training file."""

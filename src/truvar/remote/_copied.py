@@ -1,4 +1,4 @@
-"""`CopiedViews`: the members of a study on a server that are computed here, on a copy of the study."""
+"""`CopiedViews`: members of a study on a server that are computed here, on a copy."""
 
 from __future__ import annotations
 

@@ -28,8 +28,14 @@ def decode_suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
 
 
 def with_label(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
-    """Return the fields of an object with the label of its row, which JSON may not have the type for."""
-    return {**form, "label": domain.label(form["index"])}
+    """Return the fields of an object with the label of its row, in the type of the table."""
+    return {**with_vehicle(form), "label": domain.label(form["index"])}
+
+
+def with_vehicle(form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object, whose vehicle requests call `who`."""
+    vehicle = {"vehicle": form["who"]} if "who" in form else {}
+    return {**{name: value for name, value in form.items() if name != "who"}, **vehicle}
 
 
 def decode_certificate(form: Mapping[str, Any]) -> Certificate:

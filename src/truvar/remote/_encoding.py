@@ -16,6 +16,7 @@ from truvar.study._inputs import as_point
 from truvar.study.commands import Allow, Command, Exclude, Tell, TellRepeats
 from truvar.study.suggestion import Suggestion
 
+REQUEST_NAMES = {"vehicle": "who"}  # of arguments, which servers of earlier releases know too
 LOCAL_FIELDS = frozenset({"what", "typed"})  # of commands; a target has several names in a request
 
 
@@ -33,7 +34,7 @@ def encode_command(command: Command, domain: Domain) -> dict[str, Any]:
     for field in fields(command):
         value = getattr(command, field.name)
         if field.name not in LOCAL_FIELDS and value is not None:
-            body[field.name] = plain(value)
+            body[REQUEST_NAMES.get(field.name, field.name)] = plain(value)
     if isinstance(command, (Exclude, Allow)):
         return body | _encode_place(command.what, domain)
     if hasattr(command, "what"):

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 import pandas as pd
 
 from truvar import exceptions
+from truvar._deprecation import deprecated_argument, deprecated_attribute
 from truvar.exceptions import (
     AccessDeniedError,
     Finished,
@@ -51,8 +52,9 @@ EXCEPTIONS_BY_STATUS: dict[int, type[TruvarError]] = {
 """Exceptions for errors that do not name their class; `ServiceError` for any other status."""
 
 
+@deprecated_argument("who", "author", removed_in="0.5.0")
 def connect(
-    url: str, token: str | None = None, name: str | None = None, *, who: str | None = None
+    url: str, token: str | None = None, name: str | None = None, *, author: str | None = None
 ) -> RemoteStudy:
     """Return a study on a server.
 
@@ -61,14 +63,14 @@ def connect(
         token: Token of the server, if it needs one.
         name: Name of the study; not needed if the server has only one or `url` is that of the
             study.
-        who: Who makes changes, for the event log; default: the user and the machine.
+        author: Who makes changes, for the event log; default: the user and the machine.
 
     Raises:
         StudyNotFoundError: If there is no such study, or several and no name.
         AccessDeniedError: If the server does not accept the token.
         ServiceError: If the server cannot be reached.
     """
-    server = Server(url, token, who=who)
+    server = Server(url, token, author=author)
     name = name or server.study_in_url
     if name is None:
         names = list(server.studies()["name"])
@@ -89,17 +91,25 @@ class Server:
     Args:
         url: Address of the server, such as http://127.0.0.1:8765.
         token: Token of the server, if it needs one.
-        who: Who makes changes, for the event log; default: the user and the machine.
+        author: Who makes changes, for the event log; default: the user and the machine.
         timeout: Seconds to wait for an answer.
 
     Attributes:
         url: Address of the server.
-        who: Who makes changes.
+        author: Who makes changes.
         study_in_url: Name of the study, if the address given was that of a study.
     """
 
+    who = deprecated_attribute("author", removed_in="0.5.0")
+
+    @deprecated_argument("who", "author", removed_in="0.5.0")
     def __init__(
-        self, url: str, token: str | None = None, *, who: str | None = None, timeout: float = 60.0
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        author: str | None = None,
+        timeout: float = 60.0,
     ) -> None:
         library = import_optional("httpx", "a connection to a server", "service")
         address = urlsplit(url)
@@ -110,8 +120,8 @@ class Server:
             )
         self.url = f"{address.scheme}://{address.netloc}"
         self.study_in_url = unquote(address.fragment.partition("/study/")[2]) or None
-        self.who = (who or whoami()).encode("ascii", "replace").decode()
-        headers = {"User-Agent": "truvar/python", "X-Truvar-Who": self.who}
+        self.author = (author or whoami()).encode("ascii", "replace").decode()
+        headers = {"User-Agent": "truvar/python", "X-Truvar-Who": self.author}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http: httpx.Client = library.Client(
@@ -261,7 +271,7 @@ class Server:
 
 
 def _exception(response: httpx.Response) -> Exception:
-    """Return the exception for an error of the server: of the class that it names, or by the status code."""
+    """Return the exception for an error of the server: by its class, or by the status code."""
     try:
         content = response.json()
     except ValueError:

@@ -20,6 +20,7 @@ from truvar.remote._decoding import (
     decode_result,
     decode_suggestion,
     with_label,
+    with_vehicle,
 )
 from truvar.remote._encoding import encode_command, encode_target, plain
 from truvar.storage.serialization import deserialize
@@ -58,7 +59,7 @@ class RemoteStudy(CopiedViews):
     def __init__(self, server: Server, name: str) -> None:
         self.server = server
         self.name = name
-        self.who = server.who
+        self.author = server.author
         self._path = study_path(name)
         self._stop_reason = None
         self._copy: Study | None = None
@@ -148,11 +149,11 @@ class RemoteStudy(CopiedViews):
 
     @property
     def failures(self) -> list[FailureRecord]:
-        return [FailureRecord(**row) for row in self._get("failures")["failures"]]
+        return [FailureRecord(**with_vehicle(row)) for row in self._get("failures")["failures"]]
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate: what can be stated, with which probability and under which assumptions."""
+        """The certificate: statements with their probabilities and assumptions."""
         return decode_certificate(self._get("certificate"))
 
     def result(self) -> Result:

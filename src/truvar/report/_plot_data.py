@@ -310,8 +310,8 @@ def _routes(
     """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its way."""
     ways: dict[str | None, list[Array]] = {}
     order = list(range(len(records)))
-    if any(record.who is not None for record in records):
+    if any(record.vehicle is not None for record in records):
         order.sort(key=lambda k: records[k].id)
     for k in order:
-        ways.setdefault(records[k].who, []).append(points[k])
+        ways.setdefault(records[k].vehicle, []).append(points[k])
     return {who: np.array(way, dtype=float) for who, way in ways.items()}

@@ -415,7 +415,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
 
 def _action(study: Study, suggestion: Suggestion) -> str:
     text = describe_action(study, suggestion)
-    return text if suggestion.who is None else f"{suggestion.who}: {text}"
+    return text if suggestion.vehicle is None else f"{suggestion.vehicle}: {text}"
 
 
 def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]:
@@ -428,7 +428,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
     records = study.measurement_records()
     optional = [
         name
-        for name in ("level", "task", "who")
+        for name in ("level", "task", "vehicle")
         if any(getattr(record, name) is not None for record in records)
     ]
     headings = [

@@ -274,10 +274,10 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         for status in shown_vehicles(study)
     ]
     for suggestion in study.pending:
-        if study.who in study.vehicles and suggestion.who != study.who:
+        if study.author in study.vehicles and suggestion.vehicle != study.author:
             continue
         point = format_place(suggestion, study.domain)
-        owner = "" if suggestion.who is None else f" for {suggestion.who}"
+        owner = "" if suggestion.vehicle is None else f" for {suggestion.vehicle}"
         rows.append(
             ("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}")
         )
@@ -302,7 +302,7 @@ def shown_vehicles(study: Study) -> list[VehicleStatus]:
     return [
         status
         for status in study.vehicle_statuses
-        if study.who not in study.vehicles or status.name == study.who
+        if study.author not in study.vehicles or status.name == study.author
     ]
 
 

@@ -25,7 +25,7 @@ def suggestion_card(
         terminal: Width, colours and letters to use.
         command: The command that records its value.
     """
-    owner = "" if suggestion.who is None else f" for {terminal.plain(suggestion.who)}"
+    owner = "" if suggestion.vehicle is None else f" for {terminal.plain(suggestion.vehicle)}"
     heading = terminal.paint(f"suggestion {suggestion.id}{owner}", "strong")
     rows = [
         ("measure", describe_action(study, suggestion)),

@@ -11,29 +11,27 @@ from truvar.report.formatting import format_number
 if TYPE_CHECKING:
     from truvar._typing import Mask
     from truvar.study.result import Result
-    from truvar.study.study import Study
 
 MAX_LISTED = 10  # ids that are listed one by one
 
 
-def tell_summary(ids: Sequence[Any], before: Result, study: Study, verb: str = "told") -> str:
+def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "told") -> str:
     """Return one line that says what was done and how `Result.classes` changed.
 
     Args:
         ids: Ids of the measurements concerned.
         before: Result before the change.
-        study: The study after the change.
+        now: Result after it.
         verb: What was done: "told", "corrected" or "withdrawn".
     """
-    now = study.result()
     listed = (
         ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
     )
     classes_before = before.classes
     classes = now.classes
     names: tuple[str, ...] = ("undecided",)
-    if study.goal.level_set:
-        asked, undecided, other = palette_keys(study.goal)
+    if now.goal.level_set:
+        asked, undecided, other = palette_keys(now.goal)
         names = (asked, other, undecided)
     changes = [
         _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names

@@ -37,10 +37,10 @@ from truvar.service._choices import PendingLimitError
 from truvar.service._limits import ServiceLimits
 from truvar.service._log_limits import limit_logs
 from truvar.service._middleware import SecurityMiddleware
-from truvar.service._schemas import MEASUREMENT_FIELDS
 from truvar.service._sessions import StudySessions
 from truvar.service.routes import api_router
 from truvar.service.routes._common import json_response
+from truvar.study.commands import ARGUMENTS
 
 STATIC = Path(__file__).parent / "static"
 MAX_MESSAGE = 2_000  # characters of an error, which may repeat what a client sent
@@ -154,10 +154,9 @@ async def _handle_invalid_request(_: Request, error: Any) -> Response:
         return _error_response(
             400, "the body is not valid JSON; check its quotes, commas and braces"
         )
-    field = errors[0]["loc"][1:2]
-    exception = (
-        InvalidArgumentError if MEASUREMENT_FIELDS.isdisjoint(field) else InvalidMeasurementError
-    )
+    arguments = [ARGUMENTS[name] for name in errors[0]["loc"][1:2] if name in ARGUMENTS]
+    is_measured = any(argument.is_measured for argument in arguments)
+    exception = InvalidMeasurementError if is_measured else InvalidArgumentError
     return _error_response(422, request_message(errors[0], SECTIONS), exception)
 
 

@@ -94,7 +94,7 @@ class Grant:
     name: str | None = None
 
     def covers(self, path: str) -> bool:
-        """Return whether a path is within the studies of the grant. The list of studies is; it is shortened."""
+        """Return whether a path is within the studies of the grant, or the shortened list."""
         if self.studies is None or not path.startswith(STUDIES_PATH):
             return True
         return path.removeprefix(STUDIES_PATH).rpartition("/")[0] in self.studies

@@ -206,7 +206,7 @@ class ChoiceProcesses:
         return str(found["answer"]).encode()
 
     async def _answer(self, name: str, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer of a process to a message about a study. A process that does not answer is ended.
+        """Return the answer of a process to a message; a process that does not answer is ended.
 
         Raises:
             TimeoutError: If it takes longer than the time limit.

@@ -1,4 +1,4 @@
-"""A process that makes choices or handles uploads for a server: `python -m truvar.service._choice_worker`.
+"""A process of a server for choices and uploads: `python -m truvar.service._choice_worker`.
 
 It reads requests from its standard input and writes answers to its standard output, one JSON object
 per line. It keeps the study of its last request open. When the server ends, so does the process,
@@ -48,7 +48,7 @@ class OpenStudy:
                 raise StudyNotFoundError(
                     f"there is no study {name!r}; GET /api/studies lists the studies"
                 )
-            self._study = Study.from_event_log(event_log, name, who="service")
+            self._study = Study.from_event_log(event_log, name, author="service")
             self._key = (store, name)
         return self._study
 
@@ -68,7 +68,7 @@ def answer(opened: OpenStudy, line: bytes) -> dict[str, Any]:
     content = json.loads(line)
     if "upload" in content:
         return _answer_upload(content)
-    request = ChoiceRequest(**content["request"])
+    request = ChoiceRequest.from_dict(content["request"])
     began = time.process_time()
     try:
         with interface(request.interface):

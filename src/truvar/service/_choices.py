@@ -1,13 +1,15 @@
-"""Requests for suggestions: what is sent to a process that chooses, and how long a choice may be expected to take."""
+"""Requests for suggestions, and how long a choice is expected to take."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from truvar.exceptions import LimitExceededError
 from truvar.messages import Interface
+from truvar.study.commands import Ask
 from truvar.study.study import Study
 
 MAX_LIGHT_POINTS = (
@@ -33,52 +35,49 @@ class ChoiceRequest:
     Attributes:
         author: Author of the events.
         interface: Interface that messages are written for.
-        n: Number of suggestions.
-        lease: Seconds for which they are reserved; None: no end.
-        who: Vehicle that they are for.
-        budget: Total cost that the study must stay within.
-        context: Value of every context column.
+        command: The command.
         max_pending: Pending suggestions that a study may have.
     """
 
     author: str
     interface: Interface
-    n: int
-    lease: float | None
-    who: str | None
-    budget: float | None
-    context: Mapping[str, Any] | None
+    command: Ask
     max_pending: int
 
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> ChoiceRequest:
+        """Return the request that `dataclasses.asdict` made a dictionary of."""
+        return ChoiceRequest(**{**data, "command": Ask(**data["command"])})
 
-def suggest(study: Study, request: ChoiceRequest) -> dict[str, Any]:
+
+def suggest(
+    study: Study, request: ChoiceRequest, cancelled: threading.Event | None = None
+) -> dict[str, Any]:
     """Return the answer to a request for suggestions.
 
     Args:
         study: The study, which knows of the latest events.
         request: The request.
+        cancelled: Set once nobody waits for the answer any longer.
 
     Raises:
         PendingLimitError: If too many suggestions would be pending.
         Finished: If there is nothing to suggest.
         TruvarError: If the request has a mistake.
     """
-    study.who = request.author
+    study.author = request.author
     pending = len(study.pending)
-    if pending + request.n > request.max_pending:
+    n = request.command.n
+    if pending + n > request.max_pending:
         raise PendingLimitError(
             f"a study may have at most {request.max_pending} pending suggestions, got {pending} "
-            f"and {request.n} more; "
+            f"and {n} more; "
             "tell or withdraw some first"
         )
-    batch = study.ask(
-        request.n,
-        lease=request.lease,
-        who=request.who,
-        budget=request.budget,
-        context=request.context,
-    )
-    return {"suggestions": [suggestion.to_dict() for suggestion in batch]}
+    receipt = study.execute(request.command, cancelled)
+    if receipt.end is not None and not receipt.suggestions:
+        raise receipt.end
+    return {"suggestions": [suggestion.to_dict() for suggestion in receipt.suggestions]}
 
 
 def is_quick(seconds: float | None, n: int) -> bool:

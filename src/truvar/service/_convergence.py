@@ -1,4 +1,4 @@
-"""The convergence of a study for the page: best value so far, and expected F1 or regret after some measurements.
+"""The convergence of a study for the page: best value so far, expected F1 or regret.
 
 An estimate takes draws, but those of earlier measurements do not change when another one is told.
 They are kept as long as the operations that they follow from are the same objects. One request
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from truvar.report.limit_progress import regret_goal
-from truvar.study._events import Operation, StudyConfig
+from truvar.study._events import StudyConfig
 from truvar.study._state import Snapshot
 from truvar.study.convergence import ScoreAfter, best_values, checkpoints, past_scores, score_source
 from truvar.study.limits import RunLimits
+from truvar.study.operations import Operation, Told
 from truvar.study.result import Result
 from truvar.study.study import Study
 
@@ -134,7 +135,7 @@ def _up_to(operations: Sequence[Operation], steps: int) -> list[Operation]:
     """Return the operations up to a measurement, by its number."""
     told = 0
     for k, operation in enumerate(operations):
-        told += operation.kind == "told"
+        told += isinstance(operation, Told)
         if told == steps:
             return list(operations[: k + 1])
     return list(operations)

@@ -13,7 +13,7 @@ CLIENT_CLOSED_REQUEST = 499  # status in the log; the client does not see it
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`, which is cancelled if the client closes the connection before it ends.
+    """Return the result of `work`, which is cancelled if the client closes the connection.
 
     Args:
         request: The request, whose body has been read.

@@ -1,4 +1,4 @@
-"""JSON that explains suggestions and classes on the page: expected values and effects, and bands."""
+"""JSON that explains suggestions and classes on the page: expected effects, and bands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _expectation(study: Study, suggestion: Suggestion) -> dict[str, Any]:
 
 
 def bands(result: Result, shown: Index) -> dict[str, Any] | None:
-    """Return the names of the bands and that of every drawn point, -1 where it is undecided; None without bands."""
+    """Return names of bands and the band of every drawn point (-1: undecided); None without."""
     classes = result.classes
     if classes.band is None:
         return None

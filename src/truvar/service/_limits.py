@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from truvar.exceptions import LimitExceededError
+from truvar.study.commands import MAX_BATCH
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class ServiceLimits:
         text: Characters of a note, a name or any other text of a problem or study.
         events: Events of an uploaded study.
         studies: Studies kept in memory; others are opened again when they are requested.
-        streams: Streams of live changes that are open at once.
+        streams: Streams of live changes that are open simultaneously.
         connections: Connections of one address.
         choice_seconds: Seconds of a choice that takes long.
         choice_processes: Processes for choices that take long.
@@ -36,7 +37,7 @@ class ServiceLimits:
     columns: int = 50
     levels: int = 20
     draws: int = 10_000
-    batch: int = 100
+    batch: int = MAX_BATCH
     waiting: int = 1_000
     text: int = 5_000
     events: int = 20_000
@@ -67,5 +68,5 @@ def check_at_most(count: int, limit: int, name: str) -> None:
 
 
 def is_plain_text(text: str) -> bool:
-    """Return whether every database and page can hold the text: no control characters but line breaks and tabs."""
+    """Return whether a text has no control characters but line breaks and tabs."""
     return all(unicodedata.category(c) not in ("Cc", "Cs") or c in "\n\r\t" for c in text)

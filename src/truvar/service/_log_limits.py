@@ -1,4 +1,4 @@
-"""A limit on the log of a server, so that a client that causes errors cannot fill a disk with them."""
+"""A limit on the log of a server, so that errors of clients cannot fill a disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_MESSAGES = 1_000  # different messages that are remembered
 
 
 class RateLimit(logging.Filter):
-    """Filter that passes some records of every message per minute, and says how many it has left out.
+    """Filter that passes some records of every message per minute, and counts the others.
 
     Records are the same message if they come from the same line of the program, whatever values
     they have.
@@ -33,7 +33,8 @@ class RateLimit(logging.Filter):
         count = self._counts.get(key, 0) + 1
         self._counts[key] = count
         if count == MAX_RECORDS:
-            record.msg = f"{record.getMessage()} (further messages of this kind are left out for {PERIOD:g} s)"
+            notice = f"further messages of this kind are left out for {PERIOD:g} s"
+            record.msg = f"{record.getMessage()} ({notice})"
             record.args = None
         return count <= MAX_RECORDS
 

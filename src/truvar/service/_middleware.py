@@ -1,4 +1,4 @@
-"""Middleware before the application: access, size of bodies, and the security headers of every answer."""
+"""Middleware before the application: access, size of bodies, and security headers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class SecurityMiddleware:
             await self._app(scope, receive_again, send_with_headers)
 
     def _check_access(self, scope: Message, headers: dict[str, str]) -> Refusal | None:
-        """Return why a request is refused, if it is; otherwise set `scope["access"]` to what it may do."""
+        """Return why a request is refused; otherwise set its rights, `scope["access"]`."""
         grant: Grant | None = Grant("write")
         name = host_name(headers.get("host", ""))
         if self._tokens or self._stored:
@@ -116,7 +116,10 @@ class SecurityMiddleware:
                 scheme, _, token = headers.get("authorization", "").partition(" ")
                 grant = self._grant(token.strip()) if scheme.lower() == "bearer" else None
         elif name not in LOCAL_NAMES or not is_loopback((scope.get("client") or ("",))[0]):
-            message = f"without tokens this server answers requests to localhost only, got one to {name!r}"
+            message = (
+                "without tokens this server answers requests to localhost only, got one to "
+                f"{name!r}"
+            )
             return Refusal(403, message, AccessDeniedError)
         if grant is None:
             wrong = "unknown token" if "authorization" in headers else "the token is missing"
@@ -203,7 +206,7 @@ def _path(scope: Message) -> str:
 
 
 def _sign(scope: Message, given: str | None, holder: str) -> None:
-    """Put the holder of the token into the header that names the author of a change, for the event log."""
+    """Put the holder of the token into the header that names the author of a change."""
     author = holder if not given else f"{given[:MAX_GIVEN_AUTHOR]} (token {holder})"
     others = [(name, value) for name, value in scope["headers"] if name != b"x-truvar-who"]
     scope["headers"] = [*others, (b"x-truvar-who", author.encode("latin-1", "replace"))]

@@ -1,4 +1,4 @@
-"""JSON of what the page shows beside the view of a study: the model, problems to check, and columns of a table."""
+"""JSON for the page beside the view of a study: model, checked problems, columns of tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_ON_THE_DOMAIN = (
 
 
 def model(study: Study, at: Array | None = None) -> dict[str, Any]:
-    """Return the model check with its values, the importance of the columns, and curves through a point.
+    """Return the model check, the importance of the columns, and curves through a point.
 
     Args:
         study: The study.
@@ -127,7 +127,7 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
 
 
 def table_columns(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return name, kind, range and some values of each column of a table, for a form to choose from."""
+    """Return name, kind, range and some values of each column of a table, for a form."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""Preparation of a server for requests: import and compile what they need, and exclude it from garbage collection.
+"""Preparation of a server: import, compile, and exclude that from garbage collection.
 
 Python's collector looks at every object now and then, and all threads wait for it. Most objects of
 a server belong to modules and compiled functions and live as long as the process. They are excluded
@@ -21,7 +21,7 @@ STEPS = 5  # measurements of it: enough for a learned model to be fitted
 
 
 def preload() -> None:
-    """Measure two small studies in memory, and exclude everything that exists from garbage collection.
+    """Measure two small studies, and exclude all existing objects from garbage collection.
 
     It is called once, before any study of the store is open: what is excluded is freed only if
     nothing refers to it.

@@ -1,18 +1,17 @@
-"""Request bodies, as OpenAPI describes them.
-
-Bodies whose sizes depend on the limits of a server are made for each application: `ask_body`,
-`note_body`.
-"""
+"""Request bodies, as OpenAPI describes them; those of commands are made by `body_of`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
 from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
+from truvar.domain.constraints import PolygonConstraint
+from truvar.exceptions import InvalidArgumentError
 from truvar.problem.messages import TABLE, TEXT, rule_error
 from truvar.problem.schema import (
-    NonNegative,
     NonNegativeCount,
     Number,
     ProblemSpec,
@@ -20,24 +19,30 @@ from truvar.problem.schema import (
     Text,
     text_or_table,
 )
-from truvar.service._limits import ServiceLimits
 from truvar.storage.base import MAX_NAME_LENGTH
-from truvar.study.commands import MAX_LEASE, MAX_REASON_LENGTH, MAX_REPEATS
-
-MEASUREMENT_FIELDS = frozenset(
-    {"y", "noise", "cost", "level"}
-)  # of the bodies `Tell` and `Correct`
+from truvar.study.commands import ARGUMENTS, MAX_REASON_LENGTH, Command
+from truvar.study.study import Study
 
 Id = Annotated[
     int, Field(strict=True, ge=1, le=2**53, description="Id of a suggestion or measurement.")
 ]
-KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"
 Coordinate = Number | Text | bool | None
 Point = Annotated[dict[str, Coordinate], Field(examples=[{"distance_m": 300.0, "depth_m": -8.0}])]
 ProblemSource = Annotated[
     Annotated[Text, Tag(TEXT)] | Annotated[ProblemSpec, Tag(TABLE)],
     Discriminator(text_or_table),
 ]
+
+
+# types of JSON values by those of arguments of commands
+JSON_TYPES: dict[type, Any] = {
+    bool: bool,
+    dict: dict[str, Coordinate],
+    float: Number,
+    int: Annotated[int, Field(strict=True)],
+    list: list[Number],
+    str: str,
+}
 
 
 class Create(StrictModel):
@@ -97,116 +102,70 @@ class Delete(StrictModel):
     confirm: Annotated[str, Field(description="The name of the study, again, as a confirmation.")]
 
 
-class Ask(StrictModel):
-    """A request for suggestions."""
+class CommandBody(StrictModel):
+    """The body of a request that executes a command."""
 
-    n: Annotated[
-        int, Field(strict=True, ge=1, description="Number of suggestions, chosen as a batch.")
-    ] = 1
-    lease: Annotated[
-        float | None,
-        Field(gt=0, le=MAX_LEASE, description="Seconds for which the suggestions are reserved."),
-    ] = None
-    who: Annotated[str | None, Field(description="Vehicle that the suggestions are for.")] = None
-    budget: Annotated[
-        NonNegative | None,
-        Field(description="Total cost that the study must stay within, the return leg included."),
-    ] = None
-    context: Annotated[
-        dict[str, Coordinate] | None,
-        Field(description="Value of every context column, which is given, not chosen."),
-    ] = None
+    command_class: ClassVar[type[Command]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, data: Any) -> Any:
+        """Accept `who`, as earlier releases call a vehicle."""
+        if isinstance(data, dict) and "who" in data and "vehicle" not in data:
+            return {"vehicle" if name == "who" else name: value for name, value in data.items()}
+        return data
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the command, without its target."""
+        names = ARGUMENTS.keys() & type(self).model_fields.keys()
+        return {name: getattr(self, name) for name in names}
+
+    def command(self, study: Study) -> Command:
+        """Return the command for a study."""
+        return self.command_class(**self.target(study), **self.arguments)
+
+    def target(self, study: Study) -> dict[str, Any]:
+        """Return the argument `what` of the command, if it has one."""
+        return {}
 
 
-class Tell(StrictModel):
+class MeasurementBody(CommandBody):
+    """A command about a suggestion or measurement, by its id."""
+
+    id: Id
+
+    def target(self, study: Study) -> dict[str, Any]:
+        return {"what": self.id}
+
+
+class PointBody(CommandBody):
+    """A command about a suggestion, by its id, or any point."""
+
+    id: Id | None = None
+    point: Point | None = None
+
+    def target(self, study: Study) -> dict[str, Any]:
+        return {"what": self.id or self.point or {}}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.id is None) == (self.point is None):
+            got = "neither" if self.id is None else "both"
+            raise rule_error(
+                f"a measurement needs either an id or a point, got {got}; give one of them"
+            )
+        return self
+
+
+class TellBody(PointBody):
     """A measured value of a suggestion, by its id, or of any point."""
 
-    id: Id | None = None
-    point: Point | None = None
-    y: Annotated[Number, Field(description="The measured value.")]
-    noise: Annotated[
-        NonNegative | None, Field(description="Noise variance, if other than expected.")
-    ] = None
-    cost: Annotated[NonNegative | None, Field(description="Cost, if other than expected.")] = None
-    level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
-    task: Annotated[str | None, Field(description="Task of a point.")] = None
-    who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
-    key: Annotated[
-        str | None,
-        Field(
-            pattern=KEY_PATTERN, description="Sent again with the same key, a point counts once."
-        ),
-    ] = None
-
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.id is None) == (self.point is None):
-            got = "neither" if self.id is None else "both"
-            raise rule_error(f"a value needs either an id or a point, got {got}; give one of them")
-        if self.key is not None and self.point is None:
+    def _check_key(self) -> Self:
+        if getattr(self, "key", None) is not None and self.point is None:
             raise rule_error("a key belongs to a point, got an id; leave out the key")
         return self
-
-
-class TellRepeats(StrictModel):
-    """Several measured values of the same place: of a suggestion, by its id, or of any point."""
-
-    id: Id | None = None
-    point: Point | None = None
-    values: Annotated[
-        list[Number],
-        Field(min_length=1, max_length=MAX_REPEATS, description="The measured values."),
-    ]
-    level: Annotated[NonNegativeCount | None, Field(description="Noise level of a point.")] = None
-    task: Annotated[str | None, Field(description="Task of a point.")] = None
-    who: Annotated[str | None, Field(description="Vehicle that measured a point.")] = None
-    key: Annotated[
-        str | None,
-        Field(
-            pattern=KEY_PATTERN, description="Sent again with the same key, the values count once."
-        ),
-    ] = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.id is None) == (self.point is None):
-            got = "neither" if self.id is None else "both"
-            raise rule_error(f"values need either an id or a point, got {got}; give one of them")
-        return self
-
-
-class Correct(StrictModel):
-    """The correct value of a measurement."""
-
-    id: Id
-    y: Annotated[Number, Field(description="The correct value.")]
-    noise: Annotated[
-        NonNegative | None, Field(description="Noise variance, if it changes too.")
-    ] = None
-    cost: Annotated[NonNegative | None, Field(description="Cost, if it changes too.")] = None
-    was: Annotated[
-        Number | None,
-        Field(
-            description="The value to replace; the correction is refused if the measurement has a "
-            "third one by now."
-        ),
-    ] = None
-
-
-Reason = Annotated[
-    str | None,
-    Field(max_length=MAX_REASON_LENGTH, description="Why, for the event log and the report."),
-]
-
-
-class Withdraw(StrictModel):
-    """A suggestion that will not be measured, or a measurement to remove."""
-
-    id: Id
-    reason: Reason = None
-    again: Annotated[
-        bool, Field(description="Whether the place of a suggestion may be suggested again.")
-    ] = False
 
 
 class Polygon(StrictModel):
@@ -220,8 +179,8 @@ class Polygon(StrictModel):
     ] = None
 
 
-class AllowedPlace(StrictModel):
-    """A place: a suggestion or measurement, a point, a region, a condition, a polygon or rows; none: everywhere."""
+class PlaceBody(CommandBody):
+    """A command about a place: an id, a point, a region, a condition, a polygon or rows."""
 
     id: Id | None = None
     point: Point | None = None
@@ -257,11 +216,23 @@ class AllowedPlace(StrictModel):
             )
         return self
 
+    def target(self, study: Study) -> dict[str, Any]:
+        if self.polygon is not None:
+            return {"what": PolygonConstraint(self.polygon.rings, self.polygon.columns)}
+        if self.rows is None:
+            return {"what": next(iter(self.places.values()), None)}
+        n = len(study.domain)
+        if study.domain.continuous or max(self.rows, default=0) >= n:
+            raise InvalidArgumentError(
+                f"rows must be those of a finite domain of {n} points; correct them"
+            )
+        mask = np.zeros(n, bool)
+        mask[self.rows] = True
+        return {"what": mask}
 
-class ExcludedPlace(AllowedPlace):
-    """A place that cannot be measured: a suggestion, a point, a region, a condition, a polygon or rows."""
 
-    reason: Reason = None
+class RequiredPlaceBody(PlaceBody):
+    """A command about a place, which must be given."""
 
     @model_validator(mode="after")
     def _check_given(self) -> Self:
@@ -272,47 +243,27 @@ class ExcludedPlace(AllowedPlace):
         return self
 
 
-class Fail(StrictModel):
-    """A measurement that failed: a suggestion, by its id, or any point."""
+def body_of(
+    command: type[Command], base: type[CommandBody] = CommandBody, **limits: dict[str, Any]
+) -> type[CommandBody]:
+    """Return the class of the bodies of requests that execute a command.
 
-    id: Id | None = None
-    point: Point | None = None
-    reason: Reason = None
-    cost: Annotated[
-        NonNegative | None, Field(description="Cost of the attempt, if other than expected.")
-    ] = None
-    who: Annotated[str | None, Field(description="Vehicle that tried to measure a point.")] = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.id is None) == (self.point is None):
-            got = "neither" if self.id is None else "both"
-            raise rule_error(
-                f"a failed measurement needs either an id or a point, got {got}; give one of them"
-            )
-        return self
-
-
-class Note(StrictModel):
-    """A remark for the event log."""
-
-    text: Annotated[str, Field(min_length=1)]
-
-
-def ask_body(limits: ServiceLimits) -> type[Ask]:
-    """Return `Ask` with the batch size that a server allows."""
-    size = Annotated[
-        int,
-        Field(strict=True, ge=1, le=limits.batch, description=Ask.model_fields["n"].description),
-    ]
-    model = create_model("Ask", __base__=Ask, n=(size, 1))
-    model.__doc__ = Ask.__doc__
-    return model
-
-
-def note_body(limits: ServiceLimits) -> type[Note]:
-    """Return `Note` with the text length that a server allows."""
-    text = Annotated[str, Field(min_length=1, max_length=limits.text)]
-    model = create_model("Note", __base__=Note, text=(text, ...))
-    model.__doc__ = Note.__doc__
-    return model
+    Args:
+        command: The command, whose fields are described by `ARGUMENTS`.
+        base: The class that names the target of the command.
+        **limits: Further limits of fields, which the server sets.
+    """
+    declared: dict[str, Any] = {}
+    for field in fields(command):
+        if field.name in ARGUMENTS:
+            argument = ARGUMENTS[field.name]
+            kind: Any = JSON_TYPES[argument.kind]
+            if field.default is None:
+                kind = kind | None
+            constraints = {**argument.limits, **limits.get(field.name, {})}
+            described: Any = Annotated[kind, Field(description=argument.help, **constraints)]
+            declared[field.name] = (described, ... if field.default is MISSING else field.default)
+    body = create_model(command.__name__, __base__=base, **declared)
+    body.__doc__ = (command.__doc__ or "").partition("\n")[0]
+    body.command_class = command
+    return body

@@ -16,9 +16,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -41,12 +41,11 @@ from truvar.service._uploads import Upload, check_size, handle_upload
 from truvar.storage.administration import delete_study, rename_study
 from truvar.storage.rdb import RDBStorage
 from truvar.storage.tokens import list_tokens
-from truvar.study.cancellation import cancellable
 from truvar.study.study import Study
 
 S = TypeVar("S")
 T = TypeVar("T")
-MAX_GROWTH = 3.0  # by which the expected time of a choice grows after one choice
+MAX_GROWTH = 3.0  # factor by which the expected time of a choice grows after one choice
 CLOSE_SECONDS = 4.0  # that work under way has to end when the server stops
 LISTING_SECONDS = 1.0  # that a list of studies waits until their states are known
 UPLOAD_THREADS = 2  # for uploads that do not take long
@@ -141,7 +140,7 @@ class StudyEntry:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether no object is open, no request is under way and nothing is known about the study."""
+        """Whether no object is open, no request under way and nothing known about the study."""
         return (
             self.is_idle and self.damage is None and all(copy.study is None for copy in self.copies)
         )
@@ -151,8 +150,20 @@ class StudyEntry:
         """An open object of the study, if there is any."""
         return next((copy.study for copy in self.copies if copy.study is not None), None)
 
+    @contextmanager
+    def idle_study(self) -> Iterator[Study | None]:
+        """Yield an open object that no thread uses, and reserve it; None if there is none."""
+        for copy in self.copies:
+            if copy.study is not None and copy.thread_lock.acquire(blocking=False):
+                try:
+                    yield copy.study
+                finally:
+                    copy.thread_lock.release()
+                return
+        yield None
+
     def record_choice(self, seconds: float) -> None:
-        """Take over how long a choice took. One that took exceptionally long counts little, the next ones more."""
+        """Take over how long a choice took; the known time grows by a limited factor at a time."""
         known = seconds if self.choice_seconds is None else self.choice_seconds
         self.choice_seconds = min(seconds, MAX_GROWTH * known)
 
@@ -249,11 +260,11 @@ class StudySessions:
             TruvarError: If the request has a mistake.
         """
         entry = self._entry(name)
-        if is_quick(entry.choice_seconds, request.n):
+        if is_quick(entry.choice_seconds, request.command.n):
             async with entry.writer.request_lock:
                 return await self._choose_in_thread(entry, entry.writer, name, request)
         async with entry.chooser.request_lock:
-            if takes_long(entry.opened, entry.choice_seconds, request.n):
+            if takes_long(entry.opened, entry.choice_seconds, request.command.n):
                 with suppress(OSError):  # no process can be started: choose in a thread
                     return await self._choose_in_process(entry, name, request)
             try:
@@ -266,7 +277,7 @@ class StudySessions:
     ) -> dict[str, Any]:
         entry.chooser.close()  # two open objects would need twice the memory
         choice = await self._processes.choose(name, request)
-        entry.record_choice(choice.seconds / request.n)
+        entry.record_choice(choice.seconds / request.command.n)
         if choice.version > entry.version:
             entry.version = choice.version
             entry.announce_change()
@@ -276,25 +287,25 @@ class StudySessions:
         self, entry: StudyEntry, copy: StudyCopy, name: str, request: ChoiceRequest
     ) -> dict[str, Any]:
         was_open = entry.opened is not None
+        cancelled = threading.Event()
 
         def work(study: Study) -> dict[str, Any]:
-            if not was_open and takes_long(study, entry.choice_seconds, request.n):
+            if not was_open and takes_long(study, entry.choice_seconds, request.command.n):
                 raise _TakesLong
             if study.version < entry.version:  # other objects have asked, told or withdrawn
                 study.refresh()
             began = time.thread_time()
-            answer = suggest(study, request)
-            entry.record_choice((time.thread_time() - began) / request.n)
+            answer = suggest(study, request, cancelled)
+            entry.record_choice((time.thread_time() - began) / request.command.n)
             return answer
 
         threads = self._choice_threads if copy is entry.chooser else self._write_threads
         if copy is entry.writer:
             entry.chooser.close()
-        with cancellable() as cancelled:
-            try:
-                return await self._run(entry, copy, threads, name, work)
-            finally:
-                cancelled.set()
+        try:
+            return await self._run(entry, copy, threads, name, work)
+        finally:
+            cancelled.set()
 
     async def read_cached(self, name: str, key: str, work: Callable[[Study], bytes]) -> bytes:
         """Return an answer that is made once for each version of a study.
@@ -332,7 +343,7 @@ class StudySessions:
             return await self._run(entry, entry.reader, self._read_threads, name, cached)
 
     async def read_apart(self, name: str, take: Callable[[Study], S], work: Callable[[S], T]) -> T:
-        """Return an answer that takes long, made while others use the study; one at a time for each study.
+        """Return an answer that takes long, one at a time for each study, while others use it.
 
         Args:
             name: Name of the study.
@@ -353,7 +364,7 @@ class StudySessions:
         return await self._in_thread(self._read_threads, work)
 
     async def wait_for_change(self, name: str, version: int, seconds: float) -> int:
-        """Return the version of a study as soon as it differs from `version`, or after some seconds."""
+        """Return the version of a study once it differs from `version`, or after some seconds."""
         entry = self._entry(name)
         if entry.version == version:
             try:
@@ -408,13 +419,13 @@ class StudySessions:
             self._upload_threads, lambda: handle_upload(upload, self.url, self.limits)
         )
 
-    async def rename(self, name: str, new_name: str, who: str) -> None:
+    async def rename(self, name: str, new_name: str, author: str) -> None:
         """Give a study another name, which its event log then notes.
 
         Args:
             name: Its present name.
             new_name: The other name.
-            who: Author of the change.
+            author: Author of the change.
 
         Raises:
             StudyNotFoundError: If there is no such study.
@@ -424,36 +435,36 @@ class StudySessions:
 
         def work() -> None:
             rename_study(self._storage, name, new_name)
-            LOG.warning("the study %r was renamed to %r by %s", name, new_name, who)
+            LOG.warning("the study %r was renamed to %r by %s", name, new_name, author)
             with suppress(DamagedStudyError):  # a study that cannot be opened can still be renamed
-                Study.from_event_log(self._storage.get_event_log(new_name), new_name, who=who).note(
-                    f"renamed from {name!r} to {new_name!r}"
-                )
+                Study.from_event_log(
+                    self._storage.get_event_log(new_name), new_name, author=author
+                ).note(f"renamed from {name!r} to {new_name!r}")
 
         await self._administer(name, work)
 
-    async def delete(self, name: str, who: str) -> int:
+    async def delete(self, name: str, author: str) -> int:
         """Delete a study for good, and return the number of events that it had.
 
         The log of the server tells of it, and the store keeps a line.
 
         Args:
             name: Its name.
-            who: Author of the change.
+            author: Author of the change.
 
         Raises:
             StudyNotFoundError: If there is no such study.
         """
 
         def work() -> int:
-            n_events = delete_study(self._storage, name, who)
-            LOG.warning("the study %r with %d events was deleted by %s", name, n_events, who)
+            n_events = delete_study(self._storage, name, author)
+            LOG.warning("the study %r with %d events was deleted by %s", name, n_events, author)
             return n_events
 
         return await self._administer(name, work)
 
     async def _administer(self, name: str, work: Callable[[], T]) -> T:
-        """Run work on the row of a study while nobody changes it, and forget what is known about it."""
+        """Run work on the row of a study while nobody changes it, and forget its entry."""
         entry = self._entry(name)
         async with entry.chooser.request_lock, entry.writer.request_lock, entry.reader.request_lock:
             result = await self._in_thread(self._write_threads, work)
@@ -488,7 +499,7 @@ class StudySessions:
         return rows
 
     async def end_processes(self) -> None:
-        """End the processes for choices and uploads. What is under way has stored nothing."""
+        """End the processes for choices and uploads. Unfinished work has stored nothing."""
         await self._processes.close()
         await self._upload_processes.close()
 
@@ -529,7 +540,7 @@ class StudySessions:
                     self._states[name] = (changed, await self._read_state(name))
 
     async def _read_state(self, name: str) -> dict[str, Any]:
-        """Return whether a study is finished or damaged. A study that is not open is not kept open."""
+        """Return whether a study is finished or damaged; one that is not open is closed again."""
         entry = self._entries.get(name, StudyEntry())
         try:
             finished = await self._read(entry, name, lambda study: study.finished is not None)
@@ -538,7 +549,7 @@ class StudySessions:
         return {"state": "finished"} if finished else {}
 
     def _entry(self, name: str) -> StudyEntry:
-        """Return the entry of a study, and drop unknown ones, and the longest unused ones beyond the limit."""
+        """Return the entry of a study; drop unknown ones, and unused ones beyond the limit."""
         entry = self._entries.setdefault(name, StudyEntry())
         self._entries.move_to_end(name)
         # A name that no study has is dropped first, so that requests for such names do not close
@@ -568,7 +579,7 @@ class StudySessions:
         name: str,
         work: Callable[[Study], T],
     ) -> T:
-        """Run work on a study in a thread, after it was opened in another, and wake those who wait for a change."""
+        """Run work on a study in a thread, and wake requests that wait for a change."""
         before = entry.version
         try:
             if copy.study is None:
@@ -623,7 +634,8 @@ class StudySessions:
                 f"there is no study {name!r}; GET /api/studies lists the studies of this server"
             )
         try:
-            return Study.from_event_log(event_log, name, who="service")
+            with entry.idle_study() as source:
+                return Study.from_event_log(event_log, name, author="service", source=source)
         except StorageError:
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way

@@ -85,14 +85,14 @@ class Upload:
 
     @property
     def has_training(self) -> bool:
-        """Whether the model of a problem is fitted to a table; text that merely contains the word counts, too."""
+        """Whether the model of a problem is fitted to a table; text with that word counts too."""
         if isinstance(self.content, str):
             return self.kind != "columns" and "training" in self.content
         return "training" in _mapping(self.content, "model")
 
 
 def check_size(upload: Upload, limits: ServiceLimits) -> None:
-    """Check the sizes that show before an upload is read, so that no process is started for one that is too large.
+    """Check the sizes of an upload before a process is started for it.
 
     Args:
         upload: The upload.
@@ -139,7 +139,7 @@ def handle_upload(upload: Upload, url: str, limits: ServiceLimits) -> tuple[byte
     problem = uploaded_problem(upload.name, content, upload.tables, limits, check=False)
     if upload.kind == "check":
         return serializers.encode(page_data.problem_check(problem, problem.study())), None
-    study = problem.study(store=url, name=upload.name, who=upload.author)
+    study = problem.study(store=url, name=upload.name, author=upload.author)
     return serializers.encode(serializers.status(study)), study
 
 
@@ -237,7 +237,7 @@ def uploaded_study(
 
 
 def check_upload(value: Any, limits: ServiceLimits) -> None:
-    """Check the sizes and texts of any JSON value that a client sent, before anything is made of it.
+    """Check the sizes and texts of any JSON value that a client sent.
 
     Lists are limited wherever they are, whatever they are wrapped in, and a domain must be as an
     export has it.
@@ -300,7 +300,7 @@ def _has_values(column: Mapping[str, Any]) -> bool:
 
 
 def _check_usable(study: Study) -> None:
-    """Do what a server does with a study, so that one which fails at it is not stored. Raises whatever goes wrong."""
+    """Use a study as a server does, so that one which fails is not stored; raise its exception."""
     costs = [record.cost for record in study.measurement_records()]
     costs += [record.cost for record in study.failures]
     costs += [suggestion.cost for suggestion in study.pending]
@@ -332,7 +332,7 @@ def _check_usable(study: Study) -> None:
         first = study.domain.point(0)
         context = {name: first[name] for name in study.domain.context} or None
         with suppress(Finished):
-            study.ask(who=vehicle, context=context)
+            study.ask(vehicle=vehicle, context=context)
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -364,7 +364,7 @@ def _read_table(name: str, text: str, limits: ServiceLimits) -> pd.DataFrame:
 
 
 def _check_table_size(name: str, text: str, limits: ServiceLimits) -> None:
-    """Count the rows and columns of CSV text before pandas reads it, which takes long for many columns."""
+    """Count the rows and columns of CSV text, as pandas takes long for many columns."""
     check_at_most(text.count("\n"), limits.points + 1, f"lines of table {name!r}")
     try:
         for row in csv.reader(io.StringIO(text)):
@@ -392,7 +392,7 @@ def _check_problem_size(spec: ProblemSpec, limits: ServiceLimits) -> None:
 
 
 def _check_study_size(exported: Mapping[str, Any], limits: ServiceLimits) -> None:
-    """Check the sizes of an exported study before it is read. Parts of the wrong form are left to the reader."""
+    """Check the sizes of an exported study; the reader refuses parts of the wrong form."""
     events = exported.get("events")
     if not isinstance(events, list) or not events or not isinstance(events[0], Mapping):
         raise SerializationError(

@@ -98,7 +98,7 @@ def definition(study: Study) -> dict[str, Any]:
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
-    """Return the last events, newest first. The details of the first event, the whole problem, are left out."""
+    """Return the last events, newest first, without the details of the first, the problem."""
     rows = study.events.tail(newest).iloc[::-1].to_dict("records")
     return [
         {
@@ -150,7 +150,7 @@ def posterior(study: Study) -> dict[str, Any]:
 
 
 def _feasibility(result: Result) -> list[float] | None:
-    """Return the probability that a measurement succeeds at every point; None if it is 1 everywhere."""
+    """Return the probability of success at every point; None if it is 1 everywhere."""
     return (
         None
         if result.feasibility is None or result.infeasible_share == 0
@@ -160,11 +160,11 @@ def _feasibility(result: Result) -> list[float] | None:
 
 def failures(study: Study) -> list[dict[str, Any]]:
     """Return the measurements that failed, one object each."""
-    return [asdict(record) for record in study.failures]
+    return [record.to_dict() for record in study.failures]
 
 
 def exclusions(study: Study) -> list[dict[str, Any]]:
-    """Return the exclusions in force: in words, with the reason, and the place as a request takes it."""
+    """Return the exclusions in force: text, reason, and the place as a request has it."""
     rows: list[dict[str, Any]] = []
     everything = study.exclusions
     for k, exclusion in enumerate(everything):
@@ -356,7 +356,7 @@ def _is_log(parameter: Parameter) -> bool:
 
 
 def axis_positions(domain: Domain, points: Array) -> Array:
-    """Return points (q, d) as the page draws them: numbers as the user has them, choices by position, dates in days."""
+    """Return points (q, d) as the page draws them: choices by position, dates in days."""
     positions = np.array(points, dtype=float)
     for k, parameter in enumerate(domain.parameters):
         if not isinstance(parameter, (Boolean, Categorical, Ordinal, Date)):
@@ -365,7 +365,7 @@ def axis_positions(domain: Domain, points: Array) -> Array:
 
 
 def snapped(domain: Domain, at: Array) -> Array:
-    """Return the coordinates (d,) of a point that the page gives, with values that its parameters have."""
+    """Return the coordinates (d,) of a point of the page, with values of its parameters."""
     return at if domain.is_plain else domain.snap(from_axis_positions(domain, at)[None, :])[0]
 
 
@@ -393,7 +393,7 @@ def slice_axis(domain: Domain, k: int) -> Array:
 
 
 def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]:
-    """Return points (q, d) by column as the page draws them; dates with all digits, as a day has 86,400 seconds."""
+    """Return points (q, d) by column as the page draws them; dates with all digits."""
     positions = axis_positions(domain, points)
     columns = []
     for k, column in enumerate(positions.T):
@@ -403,7 +403,7 @@ def drawn_coordinates(domain: Domain, points: Array) -> list[list[float | None]]
 
 
 def drawn_column(values: Array) -> list[float | None]:
-    """Return a column rounded for drawing to six digits of its extent; values over many decades to six of their own."""
+    """Return a column rounded to six digits of its extent, or of each value over many decades."""
     positive = values[values > 0]
     if (
         len(positive) == len(values)

@@ -105,7 +105,7 @@ def serve(
 
 
 def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
-    """Return the limits, lowered to what the open files of this process allow, and the largest number of connections.
+    """Return the limits, lowered to the open files allowed, and the number of connections.
 
     A process without free descriptors accepts nobody, cannot open its store and starts no other
     process.
@@ -124,7 +124,7 @@ def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
 
 
 def _limited_protocol(per_address: int, total: int) -> type[Any]:
-    """Return Uvicorn's protocol with limits on the number of connections and on the time that a request takes to come.
+    """Return Uvicorn's protocol with limits on connections and on the time of a request.
 
     A connection without a request under way is waiting. Where there are too many connections, the
     one that has waited longest is ended and the new one is served: silent connections lock nobody
@@ -165,7 +165,7 @@ def _limited_protocol(per_address: int, total: int) -> type[Any]:
             super().connection_lost(exc)
 
         def _update(self, idle: bool = False) -> None:
-            """Time the bytes that are not part of a request under way: headers, or a body that nobody reads."""
+            """Time the bytes outside a request under way: headers, or a body that nobody reads."""
             if self.cycle is not None and not self.cycle.response_complete:
                 waiting.pop(self, None)
                 self._stop_timer()
@@ -184,13 +184,13 @@ def _limited_protocol(per_address: int, total: int) -> type[Any]:
                 self._timer = None
 
         def _end_longest_waiting(self, address: str | None = None) -> None:
-            """End the connection, of an address or any, that has waited longest; if none waits, this one."""
+            """End the connection that has waited longest; if none waits, this one."""
             found = next((each for each in waiting if address in (None, each._address)), self)
             found.transport.abort()
             found._leave()
 
         def _leave(self) -> None:
-            """Stop counting the connection, once: it may be ended before its transport is closed."""
+            """Stop counting the connection, once; it may end before its transport closes."""
             waiting.pop(self, None)
             self._stop_timer()
             if self._is_counted:

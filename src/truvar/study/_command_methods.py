@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from truvar._deprecation import deprecated_argument
 from truvar.domain.domain import Domain
 from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.commands import (
@@ -63,7 +64,7 @@ class CommandMethods(ABC):
         n: None = None,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Suggestion: ...
@@ -73,16 +74,17 @@ class CommandMethods(ABC):
         n: int,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> list[Suggestion]: ...
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask(
         self,
         n: int | None = None,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Suggestion | list[Suggestion]:
@@ -95,9 +97,9 @@ class CommandMethods(ABC):
             n: Number of suggestions, chosen as a batch; None for a single one.
             lease: Seconds for which the suggestions are reserved. The first `ask` after that
                 assumes that they will not be measured. Default: no end.
-            who: Vehicle that the suggestions are for; needed if the study has several, unless the
-                author of the study object is one of them. What is pending for the others is taken
-                into account.
+            vehicle: Vehicle that the suggestions are for; needed if the study has several, unless
+                the author of the study object is one of them. Suggestions pending for the others
+                are taken into account.
             budget: Total cost that the study must stay within, the return leg included if it is
                 compulsory; only what it allows is suggested. Default: the budget among the limits
                 of a study whose vehicles must return.
@@ -118,17 +120,18 @@ class CommandMethods(ABC):
             >>> study.ask()
             >>> batch = study.ask(4, lease=3600)
         """
-        receipt = self.execute(Ask(1 if n is None else n, lease, who, budget, context))
+        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context))
         if receipt.end is not None and not receipt.suggestions:
             raise receipt.end
         return receipt.suggestions[0] if n is None else list(receipt.suggestions)
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask_frame(
         self,
         n: int = 1,
         *,
         lease: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
@@ -137,23 +140,24 @@ class CommandMethods(ABC):
         Args:
             n: Number of suggestions, chosen as a batch.
             lease: Seconds for which the suggestions are reserved, as for `ask`.
-            who: Vehicle that the suggestions are for, as for `ask`.
+            vehicle: Vehicle that the suggestions are for, as for `ask`.
             budget: Total cost that the study must stay within, as for `ask`.
             context: Value of every context column, as for `ask`.
 
         Returns:
-            A DataFrame with the columns id, the coordinates, level, task and who if the study has
-            some, and cost. Its index has the labels of the rows of the user's own table. With a
-            column `value` it goes to `tell_frame`.
+            A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if
+            the study has some, and cost. Its index has the labels of the rows of the user's own
+            table. With a column `value` it goes to `tell_frame`.
 
         Raises:
             Finished: If the study is finished, or its policy sees nothing more to gain.
         """
         from truvar.study._frames import suggestion_frame
 
-        batch = self.ask(n, lease=lease, who=who, budget=budget, context=context)
+        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context)
         return suggestion_frame(batch, self.domain)
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def tell(
         self,
         what: Suggestion | int | PointLike,
@@ -164,7 +168,7 @@ class CommandMethods(ABC):
         task: str | None = None,
         cost: float | None = None,
         key: str | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -181,9 +185,9 @@ class CommandMethods(ABC):
             cost: Cost that the measurement really had; default: the expected one.
             key: Any text by which a repeated `tell` of the same measurement is recognised; it then
                 changes nothing.
-            who: Vehicle that measured; only for a point of a study with vehicles. Default: the
+            vehicle: Vehicle that measured; only for a point of a study with vehicles. Default: the
                 author of the study object if it is a vehicle, otherwise none of them: then no
-                vehicle moves, and no way is paid.
+                vehicle moves, and no travel is paid.
 
         Returns:
             The id of the measurement.
@@ -196,16 +200,17 @@ class CommandMethods(ABC):
 
         Warns:
             OutlierWarning: If the value may be a typing mistake (see `check_value`), and once for
-                each measurement that a learned model leaves out as a gross error.
+                each measurement that a learned model leaves out as an outlier.
 
         Example:
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, who))
-        receipt.warn(stacklevel=2)
+        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle))
+        receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def tell_repeats(
         self,
         what: Suggestion | int | PointLike,
@@ -214,11 +219,11 @@ class CommandMethods(ABC):
         level: int | None = None,
         task: str | None = None,
         key: str | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> list[int]:
         """Record several measurements of the same place, made one after the other without moving.
 
-        Each value counts with the noise of one measurement. The way to the place is paid by the
+        Each value counts with the noise of one measurement. Travel to the place is paid by the
         first one alone, and the position of the vehicle stays what it was.
 
         Args:
@@ -229,7 +234,7 @@ class CommandMethods(ABC):
             task: As for `tell`.
             key: Any text by which a repeated `tell_repeats` of the same values is recognised; it
                 then changes nothing.
-            who: As for `tell`.
+            vehicle: As for `tell`.
 
         Returns:
             The ids of the measurements; `measurements` has a column `repeats` with the id of the
@@ -243,8 +248,8 @@ class CommandMethods(ABC):
         Example:
             >>> study.tell_repeats(study.ask(), [0.9, 1.1, 0.7])
         """
-        receipt = self.execute(TellRepeats(what, values, level, task, key, who))
-        receipt.warn(stacklevel=2)
+        receipt = self.execute(TellRepeats(what, values, level, task, key, vehicle))
+        receipt.warn(stacklevel=3)  # beyond the decorator
         return list(receipt.ids)
 
     def tell_frame(self, frame: Any, value: str | None = None, *, again: bool = False) -> list[int]:
@@ -252,9 +257,9 @@ class CommandMethods(ABC):
 
         The columns are those of the domain, or `id`, or labels of rows, as a column `label`, as one
         that is called as they are in the user's own table, or as index; and the column of values,
-        and optionally noise, cost, level, task and who. A row with the id of a suggestion is its
-        value. Rows without a value are left out: what was not measured yet stays pending. Rows that
-        were told before, from a table or file, are left out with a warning.
+        and optionally noise, cost, level, task and vehicle (or who). A row with the id of a
+        suggestion is its value. Rows without a value are left out and stay pending. Rows that were
+        told before, from a table or file, are left out with a warning.
 
         Args:
             frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file
@@ -278,14 +283,16 @@ class CommandMethods(ABC):
         from truvar.study._frames import new_measurements, read_frame
         from truvar.study.measurements_io import without_keys
 
-        measurements = read_frame(frame, self, value)  # type: ignore[arg-type]
-        if again:
-            return self._tell_all(without_keys(measurements))
-        return self._tell_all(new_measurements(self, measurements))  # type: ignore[arg-type]
+        study: Any = self
+        measurements = read_frame(frame, study, value)
+        new = without_keys(measurements) if again else new_measurements(study, measurements)
+        receipt = self._tell_all(new)
+        receipt.warn(stacklevel=2)
+        return list(receipt.ids)
 
-    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> list[int]:
-        """Record measurements in order, and return their ids."""
-        return [self.tell(each.what, each.value, **each.options) for each in measurements]
+    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> Receipt:
+        """Record measurements in order."""
+        return Receipt.merged([self.execute(each.command) for each in measurements])
 
     def correct(
         self,
@@ -324,7 +331,7 @@ class CommandMethods(ABC):
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False
     ) -> None:
-        """Withdraw a suggestion that will not be measured, or remove a measurement that was a mistake.
+        """Withdraw a suggestion that will not be measured, or remove a mistaken measurement.
 
         The place of a withdrawn suggestion is excluded: it is not suggested again until `allow`.
         With `again` it may be, and the study is as if the suggestion had never been made; so it is
@@ -341,9 +348,9 @@ class CommandMethods(ABC):
         self.execute(Withdraw(what, reason, again))
 
     def exclude(self, what: Any, reason: str | None = None) -> None:
-        """Exclude a place that cannot be measured, or must not be: it is not suggested until `allow`.
+        """Exclude a place that cannot be measured; it is not suggested until `allow`.
 
-        A pending suggestion at the place is withdrawn. What was measured there counts as before. A
+        A pending suggestion at the place is withdrawn. Measurements there count as before. A
         level set includes the place, as the function has a value there too; an optimum does not, as
         it could not be used. Excluding it again for the same reason changes nothing.
 
@@ -378,15 +385,16 @@ class CommandMethods(ABC):
         """
         self.execute(Allow(what))
 
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def fail(
         self,
         what: Suggestion | int | Mapping[str, Any],
         reason: str | None = None,
         *,
         cost: float | None = None,
-        who: str | None = None,
+        vehicle: str | None = None,
     ) -> int:
-        """Record that a measurement failed, so that there is no value. Recording it again changes nothing.
+        """Record that a measurement failed. Recording it again changes nothing.
 
         The place is not suggested again until `allow`, and from all failures and successes the
         study learns where measurements are likely to fail: the gain of a measurement is multiplied
@@ -397,7 +405,7 @@ class CommandMethods(ABC):
             reason: Why, for the event log and the report.
             cost: What the attempt cost; default: what the measurement was expected to cost. It
                 counts in `spent`, and in the budget of the vehicle that tried.
-            who: Vehicle that tried; only for a point of a study with vehicles, as for `tell`.
+            vehicle: Vehicle that tried; only for a point of a study with vehicles, as for `tell`.
 
         Returns:
             The id of the attempt.
@@ -411,7 +419,7 @@ class CommandMethods(ABC):
         Example:
             >>> study.fail(suggestion, reason="probe stuck in weed")
         """
-        return self.execute(Fail(what, reason, cost, who)).ids[0]
+        return self.execute(Fail(what, reason, cost, vehicle)).ids[0]
 
     def note(self, text: str) -> None:
         """Write a remark into the event log."""
@@ -438,7 +446,7 @@ class CommandMethods(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Make several changes in one transaction: all of them are stored at the end, or none if one fails.
+        """Make several changes in one transaction: all are stored at its end, or none.
 
         Other threads wait until it ends. Another asyncio task cannot wait without blocking its
         event loop, so it gets a `StudyBusyError`: await nothing within a transaction.
@@ -501,11 +509,11 @@ class CommandMethods(ABC):
                 processes, loky's executor, a `dask.distributed.Client`, a `RayExecutor` or an MPI
                 pool; or a `multiprocessing.Pool` or a `joblib.Parallel`. Default: one measurement
                 after the other, here.
-            workers: Number of measurements at once; default: the number of workers of the executor.
+            workers: Number of simultaneous measurements; default: the workers of the executor.
             retries: How often a measurement is repeated if `f` raises or returns None, NaN or an
                 infinite number. Then it is recorded as failed, with the message as its reason (see
                 `fail`), and the run continues elsewhere, with a warning. Default: that of the
-                study's limits, or else 1 on an executor and 0 without.
+                study's limits, or else 2 on an executor and 0 without.
             max_failures: Stop when more measurements than this have failed in this run. Default:
                 that of the study's limits; without one a run ends, with an exception, only if the
                 first 5 of a study fail, or later 10 in a row.

@@ -1,4 +1,4 @@
-"""Conclusions from the state of a study: whether it is finished, its certificate, and its result."""
+"""Conclusions from the state of a study: finished or not, certificate, and result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Conclusions:
-    """Statements that follow from the state of a study, computed when they are first asked for after an update.
+    """Statements that follow from the state of a study, computed once after each update.
 
     Args:
         state: The state, which changes.
@@ -55,7 +55,7 @@ class Conclusions:
 
     @property
     def exhausted(self) -> str | None:
-        """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
+        """Why the policy suggests nothing more in an unfinished study; None as long as it does."""
         if self.finished is not None:
             return None
         learner = self._state.learner

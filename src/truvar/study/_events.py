@@ -1,7 +1,6 @@
 """Events of a study: the settings that the first one holds, and the actions that later ones hold.
 
-An event that takes effect becomes an `Operation` on the state (`_state.StudyState`). The keys of
-event details are part of the storage format and must not change.
+The keys of event details are part of the storage format and must not change.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
-from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
@@ -95,7 +93,7 @@ class StudyConfig:
         return StudyConfig(**others | {"prior": prior})
 
     def round_trip(self) -> StudyConfig:
-        """Return the settings after a serialization round trip, as everybody who opens the stored study has them.
+        """Return the settings after a serialization round trip, as an opened study has them.
 
         A Python function cannot be stored. A noise or mean function on a finite domain is replaced
         by its values there.
@@ -124,43 +122,6 @@ class StudyConfig:
         )
 
 
-@dataclass(frozen=True)
-class Operation:
-    """The effect of an event on the state.
-
-    A correction replaces the operation of the measurement it corrects; a withdrawn measurement has
-    no operation.
-
-    Attributes:
-        kind: What is done; named like the kind of event.
-        action: The suggestion or measurement it is about; None for those that are about none.
-        value: The measured value of "told", the fitted model of "fitted", the reason of "failed"
-            and "excluded".
-        place: The place of "excluded" and "allowed".
-        key: The caller's key of a measurement, by which a repeated `tell` is recognised.
-    """
-
-    kind: Literal[
-        "fitted",
-        "asked",
-        "told",
-        "withdrawn",
-        "expired",
-        "exhausted",
-        "failed",
-        "excluded",
-        "allowed",
-    ]
-    action: Action | None = None
-    value: Any = None
-    key: str | None = None
-    place: Place | None = None
-
-    def concerns(self, kind: str, id_: int) -> bool:
-        """Return whether this is the operation of that kind on the action with that id."""
-        return self.kind == kind and self.action is not None and self.action.id == id_
-
-
 def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     """Return the action as an event holds it."""
     tasks = config.prior.tasks
@@ -181,9 +142,10 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         "noise_told": action.noise_given,
     }
     # Studies without vehicles and repeats are stored as earlier releases stored them.
-    for name in ("who", "repeats"):
-        if getattr(action, name) is not None:
-            details[name] = getattr(action, name)
+    if action.vehicle is not None:
+        details["who"] = action.vehicle
+    if action.repeats is not None:
+        details["repeats"] = action.repeats
     return details
 
 
@@ -212,7 +174,7 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         cost=details["cost"],
         gain=float("nan") if details["gain"] is None else details["gain"],
         noise_given=details["noise_told"],
-        who=details.get("who"),
+        vehicle=details.get("who"),
         repeats=details.get("repeats"),
     )
 
@@ -228,7 +190,7 @@ def _check_whole(details: Mapping[str, Any], names: tuple[str, ...]) -> None:
 
 
 def _tabulated(levels: NoiseLevels, domain: Domain) -> NoiseLevels:
-    """Return noise levels with the values of functions at the points of a domain instead of the functions."""
+    """Return noise levels with functions replaced by their values at the points of a domain."""
     variance = [_values(each, domain) if callable(each) else each for each in levels.variance]
     return NoiseLevels(variance, levels.cost)
 

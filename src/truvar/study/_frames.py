@@ -39,8 +39,8 @@ def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.Da
     rows = []
     for suggestion in suggestions:
         row: dict[str, Any] = {names["id"]: suggestion.id, **suggestion.point}
-        for name in ("level", "task", "who"):
-            value = getattr(suggestion, name)
+        chosen = {"level": suggestion.level, "task": suggestion.task, "who": suggestion.vehicle}
+        for name, value in chosen.items():
             if value is not None:
                 row[names[name]] = value
         rows.append({**row, names["cost"]: suggestion.cost})
@@ -77,7 +77,7 @@ def read_frame(table: Any, study: BaseStudy, value: str | None) -> list[Measurem
 
 
 def _is_labelled(frame: Any, header: list[str], study: BaseStudy) -> bool:
-    """Return whether only the index of a table can say where was measured. Numbers from 0 on are no labels."""
+    """Return whether only the index of a table names the places; 0, 1, 2, ... are no labels."""
     domain = study.domain
     named = {
         "id",
@@ -95,7 +95,7 @@ def _is_labelled(frame: Any, header: list[str], study: BaseStudy) -> bool:
 def new_measurements(
     study: BaseStudy, measurements: list[MeasurementInput], stacklevel: int = 3
 ) -> list[MeasurementInput]:
-    """Return the measurements that were not told before, and warn of the others, at the frame of that level."""
+    """Return the measurements that were not told before, and warn of the others."""
     new, repeated = skip_repeated(study, measurements)
     if repeated:
         rows = ", ".join(each.source.removeprefix("row ") for each in repeated)

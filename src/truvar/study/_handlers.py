@@ -1,9 +1,9 @@
 """Handlers of the commands: functions of the state of a study that write its events.
 
 A handler decides and writes; every event takes effect as it is written, and a handler may be called
-again if others wrote in the meantime (`session.StudySession.change`). A new command is a class of
+again if others wrote in the meantime (`_session.StudySession.change`). A new command is a class of
 `commands`, a handler here with a line of `HANDLERS`, and a method of
-`command_methods.CommandMethods`.
+`_command_methods.CommandMethods`.
 """
 
 from __future__ import annotations
@@ -58,28 +58,13 @@ from truvar.study.outliers import outlier_ids
 from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import departure, resolve_vehicle
 
-
-def handle(state: StudyState, command: Command, write: EventWriter) -> Receipt:
-    """Execute a checked command.
-
-    Args:
-        state: The state of the study.
-        command: The command.
-        write: Writes events.
-
-    Raises:
-        TruvarError: If the study refuses it. The events that it wrote must be undone then.
-    """
-    return HANDLERS[type(command)](state, command, write)
-
-
 # -- asking
 # --------------------------------------------------------------------------------------------------
 
 
 def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     """Choose suggestions one after the other; each takes the earlier ones into account."""
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=True)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=True)
     given = slice_in_context(state.config.domain, command.context)
     batch: list[Suggestion] = []
     end: Finished | None = None
@@ -143,14 +128,14 @@ def _choose_action(
         site=site,
         level=level,
         gain=choice.gain,
-        who=vehicle,
+        vehicle=vehicle,
     )
 
 
 def choose(
     state: StudyState, origin: Departure, given: ContextSlice | None
 ) -> tuple[Candidates, loop.Choice | None]:
-    """Return the table of candidates and the policy's choice from it; None if nothing is to be gained.
+    """Return the candidates and the policy's choice; None if nothing is to be gained.
 
     Args:
         state: The state of the study.
@@ -177,11 +162,12 @@ def choose(
 
 
 def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool) -> str:
-    """Return why a vehicle is suggested nothing more; `useful`: it could pay for what gains nothing."""
+    """Return why nothing is suggested; `useful`: only measurements without gain are affordable."""
     owner = "" if vehicle is None else f" of {vehicle}"
     back = "" if origin.home is None else " and the return leg"
     measurement = "useful measurement" if useful else "measurement"
-    return f"the {max(origin.left, 0.0):.6g} left of the budget{owner} do not pay for another {measurement}{back}"
+    left = f"the {max(origin.left, 0.0):.6g} left of the budget{owner}"
+    return f"{left} do not pay for another {measurement}{back}"
 
 
 # -- telling
@@ -194,17 +180,17 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
     action = resolve_action(
         state,
         command.what,
         command.level,
         command.task,
-        who=vehicle,
+        vehicle=vehicle,
         include_observed=True,
         include_expired=True,
     )
-    check_vehicle_of(action, command.who)
+    check_vehicle_of(action, command.vehicle)
     observation = None if action.id in state.pending else state.observation(action.id)
     if observation is not None:
         _check_repeated(state, observation, value, command)
@@ -263,7 +249,7 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
             level=command.level,
             task=command.task,
             key=keys[0],
-            who=command.who,
+            vehicle=command.vehicle,
         )
         told = handle_tell(state, first, write)
         ids.extend(told.ids)
@@ -289,7 +275,7 @@ def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> R
 
 
 def handle_withdraw(state: StudyState, command: Withdraw, write: EventWriter) -> Receipt:
-    """Withdraw a suggestion, and exclude its place unless it may be suggested again; or remove a measurement."""
+    """Withdraw a suggestion, and exclude its place unless `again`; or remove a measurement."""
     action = resolve_action(state, command.what, include_observed=True)
     was_pending = action.id in state.pending
     details: dict[str, Any] = {"id": action.id}
@@ -316,9 +302,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     level = (
         0 if isinstance(what, Mapping) and state.learner.actions.noise_levels is not None else None
     )
-    vehicle = resolve_vehicle(state.config, command.who, write.author, required=False)
-    action = resolve_action(state, what, level, who=vehicle, include_expired=True)
-    check_vehicle_of(action, command.who)
+    vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
+    action = resolve_action(state, what, level, vehicle=vehicle, include_expired=True)
+    check_vehicle_of(action, command.vehicle)
     write("failed", with_actual(action, None, command.cost), reason=_text(command.reason))
     return Receipt((action.id,), state.version)
 
@@ -328,7 +314,7 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
 
 
 def handle_exclude(state: StudyState, command: Exclude, write: EventWriter) -> Receipt:
-    """Withdraw what is pending at a place, and exclude the place, unless it is excluded for that reason already."""
+    """Withdraw pending suggestions at a place, and exclude it unless that is recorded."""
     domain = state.config.domain
     place, id_ = resolve_place(state, command.what)
     for action in list(state.pending.values()):
@@ -337,14 +323,14 @@ def handle_exclude(state: StudyState, command: Exclude, write: EventWriter) -> R
     reason = _text(command.reason)
     if not is_recorded_exclusion(state, place, reason):
         write("excluded", of=id_, reason=reason, **place.to_details())
-    return Receipt(version=state.version)
+    return Receipt(() if id_ is None else (id_,), state.version)
 
 
 def handle_allow(state: StudyState, command: Allow, write: EventWriter) -> Receipt:
     """Allow a place again."""
     place, id_ = (Place(), None) if command.what is None else resolve_place(state, command.what)
     write("allowed", of=id_, **place.to_details())
-    return Receipt(version=state.version)
+    return Receipt(() if id_ is None else (id_,), state.version)
 
 
 def handle_note(state: StudyState, command: Note, write: EventWriter) -> Receipt:
@@ -375,6 +361,7 @@ def _text(reason: str | None) -> str | None:
     return None if reason is None else visible(str(reason))
 
 
+# what executes a checked command; if it raises, the events that it wrote must be undone
 HANDLERS: dict[type[Command], Callable[[StudyState, Any, EventWriter], Receipt]] = {
     Allow: handle_allow,
     Ask: handle_ask,

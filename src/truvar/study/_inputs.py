@@ -1,4 +1,4 @@
-"""Points and values in the containers that callers have them in: dictionaries, Series, arrays, rows of a DataFrame."""
+"""Points and values of callers: dictionaries, Series, arrays, rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
+from truvar.messages import for_interface
+from truvar.validation import check_cost, check_finite, check_nonnegative
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +21,7 @@ ValueLike: TypeAlias = "float | ArrayLike | Mapping[str, float] | pd.Series"
 
 
 def as_point(domain: Domain, what: Any) -> Any:
-    """Return a point as {column: value}; what is no point, such as an id or a suggestion, as it is.
+    """Return a point as {column: value}; an id or a suggestion is returned unchanged.
 
     Args:
         domain: The domain.
@@ -58,11 +60,13 @@ def as_point(domain: Domain, what: Any) -> Any:
 
 
 def as_value(y: Any) -> Any:
-    """Return the only number in a one-element array, list, Series or dictionary; anything else as it is.
+    """Return the only number of an array, list, Series or dictionary; others unchanged.
 
     Raises:
         InvalidMeasurementError: If there is not exactly one element.
     """
+    if isinstance(y, float):
+        return y
     values: Any = y
     if isinstance(y, Mapping):
         values = list(y.values())
@@ -76,3 +80,40 @@ def as_value(y: Any) -> Any:
             "one that was measured"
         )
     return values[0]
+
+
+def check_measurement(
+    y: Any, noise: Any, cost: Any, *, corrects: bool = False
+) -> tuple[float, float | None, float | None]:
+    """Return value, noise and cost of a measurement as floats.
+
+    Args:
+        y: The value.
+        noise: Its noise variance, or None.
+        cost: Its cost, or None.
+        corrects: Whether the value takes the place of another one, so that nothing is pending that
+            could fail.
+
+    Raises:
+        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0,
+            or the cost is above `MAX_COST`.
+    """
+    try:
+        value = check_finite(as_value(y), "the measured value y")
+        noise = None if noise is None else check_nonnegative(noise, "noise")
+        cost = None if cost is None else check_cost(cost, "cost")
+    except InvalidArgumentError as error:
+        remedy = "" if corrects else _remedy_of_missing(y)
+        raise InvalidMeasurementError(f"{error}{remedy}") from None
+    return value, noise, cost
+
+
+def _remedy_of_missing(y: Any) -> str:
+    """Return what to do with a measurement that has no value; nothing for one that has."""
+    is_missing = y is None or (isinstance(y, float) and np.isnan(y))
+    if not is_missing:
+        return ""
+    call = for_interface(
+        "fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail"
+    )
+    return f", or say that the measurement failed: {call}"

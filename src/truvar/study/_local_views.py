@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._deprecation import deprecated_alias
+from truvar._deprecation import deprecated_alias, deprecated_argument
 from truvar._typing import Array
 from truvar.acquisition import PolicyContext
 from truvar.acquisition.confidence import Epoch
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
 
 @synchronized
 class LocalViews:
-    """The members of a study that concern its model and policy; a study on a server computes them on a copy."""
+    """Members about model and policy; a study on a server computes them on a copy."""
 
-    who: str
+    author: str
     _session: StudySession
     _state: StudyState
 
-    def candidates(self, who: str | None = None) -> Candidates:
+    @deprecated_argument("who", "vehicle", removed_in="0.5.0")
+    def candidates(self, vehicle: str | None = None) -> Candidates:
         """Return the table of everything that can be measured next, with its noise and cost.
 
         Args:
-            who: The vehicle; if none of several is meant, no way is paid.
+            vehicle: The vehicle; if none of several is meant, no travel is paid.
         """
-        vehicle = resolve_vehicle(self._state.config, who, self.who, required=False)
-        return self._learner.actions.candidates(departure(self._state, vehicle))
+        name = resolve_vehicle(self._state.config, vehicle, self.author, required=False)
+        return self._learner.actions.candidates(departure(self._state, name))
 
     def policy_context(self) -> PolicyContext:
         """Return what the policy sees at the next choice."""
@@ -67,7 +68,7 @@ class LocalViews:
 
     @property
     def exclusions(self) -> list[Exclusion]:
-        """The exclusions and permissions in the order they were made; a later one overrides earlier ones."""
+        """The exclusions and permissions in order; a later one overrides earlier ones."""
         return list(self._learner.exclusions)
 
     @property
@@ -82,7 +83,7 @@ class LocalViews:
 
     @property
     def transform(self) -> OutputTransform:
-        """The transform of the values that are modelled, as given or as last fitted; the identity by default."""
+        """The transform of the modelled values, as given or last fitted; default: identity."""
         return self._learner.surrogate.transform
 
     def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
@@ -100,7 +101,7 @@ class LocalViews:
         return float(rng.normal(mean, np.sqrt(variance)))
 
     def theory_setting(self) -> TheorySetting:
-        """Return what the functions of `truvar.theory` take: prior, noise and cost of every measurement, epochs.
+        """Return the argument of `truvar.theory`: prior, noise, cost of measurements, epochs.
 
         Raises:
             InvalidModelError: If part of the model is learned, as the theory is about a known

@@ -1,4 +1,4 @@
-"""Resolve what a caller excludes or allows to a `Place`: a suggestion, point, region, condition, polygon or mask."""
+"""Resolve a suggestion, point, region, condition, polygon or mask to a `Place`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _point_or_region(domain: Domain, what: Mapping[str, Any]) -> Place:
 
 
 def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None:
-    """Refuse an interval that lies outside a box, which would exclude nothing; a finite domain looks at its points."""
+    """Refuse an interval outside a box, which would exclude nothing."""
     k = domain.columns.index(name)
     parameter = domain.parameters[k]
     if not domain.continuous or not parameter.numeric:
@@ -146,7 +146,7 @@ def _check_overlap(domain: Domain, name: str, interval: tuple[Any, Any]) -> None
 
 
 def _interval(name: str, given: list[Any], parameter: Parameter) -> tuple[Any, Any]:
-    """Return the ends of an interval of a column whose values have an order, as a condition has them."""
+    """Return the ends of an interval of an ordered column, as a condition has them."""
     if len(given) not in (1, 2):
         raise InvalidArgumentError(
             f"column {name!r} of a region must have one value or an interval (low, high), got "

@@ -1,4 +1,4 @@
-"""Values that look like typing errors: many standard deviations, or orders of magnitude, from what is expected.
+"""Values that look like typing errors: far from the expected ones.
 
 Such a value is accepted, and named with a way to correct it. The same rule serves Python, the
 command line, the page and the API. Values that a program measured for `run` are not typed and not
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from truvar.study._state import StudyState
 
 # standard deviations; if the model is right, one value in 16,000 lies further from its mean
-UNEXPECTED = 4.0
-UNEXPECTED_LEARNED = (
+MAX_Z_SCORE = 4.0
+MAX_Z_SCORE_LEARNED = (
     6.0  # the same for a learned model, whose standard deviations are uncertain themselves
 )
-MAGNITUDES = 2.0  # decades beyond all other values, before there is a model
-RANGES = 2.0  # ranges of the other values that a value must lie outside of them
-SMALL_VALUES_REMINDER = 10  # values after which it is said again that they are too small
-LEAST_FOR_MEAN = 3  # values from which a mean that is learned is trusted
+MAX_DECADES = 2.0  # decades beyond all other values, before there is a model
+MIN_DISTANCE_RANGES = 2.0  # ranges of the other values that a value must lie outside of them
+REMINDER_INTERVAL = 10  # values after which it is said again that they are too small
+MIN_VALUES_FOR_MEAN = 3  # values from which a mean that is learned is trusted
 
 
 def implausible(state: StudyState, action: Action, value: float) -> str | None:
@@ -46,7 +46,7 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
     is_mean_given = surrogate.mean is not None and (
         action.task == 0 or tasks is None or not tasks.learned
     )
-    if surrogate.fitted and (is_mean_given or len(values) >= LEAST_FOR_MEAN):
+    if surrogate.fitted and (is_mean_given or len(values) >= MIN_VALUES_FOR_MEAN):
         return _far_from_prediction(state, action, value, values)
     goal = state.config.goal
     if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
@@ -55,7 +55,7 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
 
 
 def indistinct(state: StudyState) -> tuple[str, str] | None:
-    """Return what is wrong, and what to do, if all values are too small for a learned model; None otherwise.
+    """Return finding and remedy if all values are too small for a learned model; else None.
 
     Such values are not refused: they may be the tails of a peak that is still to be found.
 
@@ -78,13 +78,13 @@ def indistinct(state: StudyState) -> tuple[str, str] | None:
 
 
 def too_small(state: StudyState) -> str | None:
-    """Return a warning, now and then, if all values are too small for a learned model; None otherwise.
+    """Return a warning, now and then, if all values are too small for a learned model.
 
     Args:
         state: The state of the study.
     """
     count = len(state.learner.observations)
-    if count != 2 and count % SMALL_VALUES_REMINDER:
+    if count != 2 and count % REMINDER_INTERVAL:
         return None
     found = indistinct(state)
     if found is None:
@@ -100,13 +100,13 @@ def _far_from_prediction(
     mean, variance = surrogate.predict_measurement(action)
     sd = float(np.sqrt(variance))
     distance = abs(value - mean) / sd if sd > 0 else 0.0
-    reach = UNEXPECTED if surrogate.family is None else UNEXPECTED_LEARNED
+    reach = MAX_Z_SCORE if surrogate.family is None else MAX_Z_SCORE_LEARNED
     if not distance > reach:
         return None
-    if len(values) >= LEAST_FOR_MEAN or (values and surrogate.family is not None):
+    if len(values) >= MIN_VALUES_FOR_MEAN or (values and surrogate.family is not None):
         # A value not far outside the range of the others says more about the model than about the
         # value.
-        spread = RANGES * (max(values) - min(values))
+        spread = MIN_DISTANCE_RANGES * (max(values) - min(values))
         if min(values) - spread <= value <= max(values) + spread:
             return None
     return (
@@ -115,19 +115,20 @@ def _far_from_prediction(
 
 
 def _other_magnitude(value: float, others: Array) -> str | None:
-    """Return why a value is of another order of magnitude than the others, whose absolute values are given."""
+    """Return why a value is of another order of magnitude than given absolute values."""
     if value == 0 or len(others) == 0:
         return None
     decades = np.log10(others)
     own = float(np.log10(abs(value)))
     low = float(decades.min())
     high = float(decades.max())
-    reach = max(MAGNITUDES, high - low)
+    reach = max(MAX_DECADES, high - low)
     if low - reach <= own <= high + reach:
         return None
     word = "larger" if own > high else "smaller"
     nearest = 10.0 ** (high if own > high else low)
-    return f"{value:.6g} is orders of magnitude {word} than what else is known here (about {nearest:.3g})"
+    known = f"what else is known here (about {nearest:.3g})"
+    return f"{value:.6g} is orders of magnitude {word} than {known}"
 
 
 def correction(id_: int) -> str:

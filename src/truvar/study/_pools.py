@@ -1,4 +1,4 @@
-"""Pools that are no executors, as executors: `multiprocessing.Pool`, `ThreadPool` and `joblib.Parallel`.
+"""Adapters for `multiprocessing.Pool`, `ThreadPool` and `joblib.Parallel` as executors.
 
 They are recognised by what they have, so that nothing here imports the libraries they come from.
 """
@@ -21,7 +21,7 @@ from truvar.exceptions import ExecutorError, InvalidArgumentError
 
 
 def as_executor(given: Any) -> tuple[Any, Executor | None]:
-    """Return an executor for what a user gave as one: a pool is adapted, everything else is returned as it is.
+    """Return an executor: a pool is adapted, everything else is returned unchanged.
 
     Returns:
         The executor, and the same again if it was made here, so that it is to be shut down;
@@ -43,7 +43,7 @@ def as_executor(given: Any) -> tuple[Any, Executor | None]:
 
 
 class PoolExecutor(Executor):
-    """A `multiprocessing.Pool` or `ThreadPool` as an executor. The pool stays open when a run has ended.
+    """A `multiprocessing.Pool` or `ThreadPool` as an executor, which a run leaves open.
 
     Such a pool does not notice when one of its processes dies, so that its measurement never ends;
     where that can happen, use a `ProcessPoolExecutor`.

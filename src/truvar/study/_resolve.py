@@ -1,4 +1,4 @@
-"""Resolve a suggestion, id or point that a caller gives to an `Action`, and check measured values."""
+"""Resolve a suggestion, id or point to an `Action`, and check measured values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def resolve_action(
     level: int | None = None,
     task: str | None = None,
     *,
-    who: str | None = None,
+    vehicle: str | None = None,
     include_observed: bool = False,
     include_expired: bool = False,
 ) -> Action:
@@ -39,7 +39,7 @@ def resolve_action(
         what: A suggestion or its id, which must be pending; or a point by column.
         level: Noise level, of a point only.
         task: Name of the task, of a point only.
-        who: Vehicle that measured, of a point only.
+        vehicle: Vehicle that measured, of a point only.
         include_observed: Accept measurements too.
         include_expired: Accept suggestions whose leases have run out too.
 
@@ -48,9 +48,10 @@ def resolve_action(
         UnknownSuggestionError: If it matches no action of the study.
         InvalidDomainError: If a point cannot be used.
     """
-    what = as_point(state.config.domain, what)
-    if isinstance(what, Mapping):
-        return _action_at_point(state, what, level, task, who)
+    if not isinstance(what, (Suggestion, int)):
+        what = as_point(state.config.domain, what)
+        if isinstance(what, Mapping):
+            return _action_at_point(state, what, level, task, vehicle)
     if level is not None or task is not None:
         given = f"task {task!r}" if level is None else f"level {level!r}"
         raise InvalidMeasurementError(
@@ -127,7 +128,7 @@ def is_corrected(state: StudyState, corrected: Action, value: float, was: float)
 def recorded_failure(
     state: StudyState, what: Any, reason: str | None, cost: float | None
 ) -> int | None:
-    """Return the id of a suggestion if its failure is recorded with that reason and cost already; None otherwise."""
+    """Return the id if that failure is recorded with that reason and cost; None otherwise."""
     id_ = what.id if isinstance(what, Suggestion) else what
     for failure in state.learner.failures:
         same_cost = cost is None or cost == failure.action.cost
@@ -145,7 +146,7 @@ def action_at(
     site: int | None,
     level: int | None,
     gain: float = float("nan"),
-    who: str | None = None,
+    vehicle: str | None = None,
 ) -> Action:
     """Return an entry of the candidate table as the next action of the study.
 
@@ -157,7 +158,7 @@ def action_at(
         site: Row of the model's grid, if the point is one.
         level: Noise level that the caller sees; None without levels.
         gain: The policy's score; NaN if the point was not suggested.
-        who: The vehicle that measures.
+        vehicle: The vehicle that measures.
     """
     point = np.array(table.points[row])
     return Action(
@@ -169,12 +170,12 @@ def action_at(
         noise=float(table.noise[row, column]),
         cost=float(table.cost[row, column]),
         gain=gain,
-        who=who,
+        vehicle=vehicle,
     )
 
 
 def repeated_action(state: StudyState, action: Action) -> Action:
-    """Return a further measurement where another was made, which pays no way."""
+    """Return a further measurement at the place of another, which pays no travel."""
     d = len(state.config.domain.columns)
     here = state.learner.actions.candidates_at(action.point[None, :d], action.point[:d])
     column = 0 if action.level is None else action.level
@@ -182,26 +183,26 @@ def repeated_action(state: StudyState, action: Action) -> Action:
         here = state.learner.actions.candidates(action.point[:d]).take(np.array([action.site]))
     row = 0 if action.site is not None else action.task
     again = action_at(
-        state, here, row, column, site=action.site, level=action.level, who=action.who
+        state, here, row, column, site=action.site, level=action.level, vehicle=action.vehicle
     )
     return replace(again, repeats=action.id)
 
 
-def check_vehicle_of(action: Action, who: str | None) -> None:
+def check_vehicle_of(action: Action, vehicle: str | None) -> None:
     """Check that a measurement is one of the vehicle that the caller names, if any.
 
     Raises:
         InvalidMeasurementError: If it is another one's.
     """
-    if who is not None and action.who != who:
+    if vehicle is not None and action.vehicle != vehicle:
         raise InvalidMeasurementError(
-            f"suggestion {action.id} is for {action.who}, got who={who!r}; leave it out, or tell "
-            "the point"
+            f"suggestion {action.id} is for {action.vehicle}, got vehicle={vehicle!r}; leave it "
+            "out, or tell the point"
         )
 
 
 def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
-    """Return the action with the noise and cost that the measurement really had; None keeps the expected one."""
+    """Return the action with its actual noise and cost; None keeps the expected one."""
     if noise is not None:
         action = replace(action, noise=noise, noise_given=True)
     if cost is not None:
@@ -214,7 +215,7 @@ def _action_at_point(
     point: Mapping[str, Any],
     level: int | None,
     task: str | None,
-    who: str | None,
+    vehicle: str | None,
 ) -> Action:
     """Return the measurement of a point that was not suggested."""
     domain = state.config.domain
@@ -222,13 +223,15 @@ def _action_at_point(
     index, x = domain.locate(point)
     task_index = actions.task_index(task)
     column = _check_level(level, actions.noise_levels)
-    # What is over the budget was spent all the same.
-    last = replace(departure(state, who), left=np.inf)
+    # A measurement beyond the budget was paid for anyway.
+    last = replace(departure(state, vehicle), left=np.inf)
     if index is None:
         table = actions.candidates_at(x[None, :], last)
-        return action_at(state, table, task_index, column, site=None, level=level, who=who)
+        return action_at(state, table, task_index, column, site=None, level=level, vehicle=vehicle)
     site = task_index * len(domain) + index
-    return action_at(state, actions.candidates(last), site, column, site=site, level=level, who=who)
+    return action_at(
+        state, actions.candidates(last), site, column, site=site, level=level, vehicle=vehicle
+    )
 
 
 def _check_level(level: Any, noise_levels: Any) -> int:

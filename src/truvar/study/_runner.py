@@ -1,4 +1,4 @@
-"""Run a study on a function: ask, measure and tell until the first limit is reached, serially or on an executor.
+"""Run a study on a function, serially or on an executor, until the first limit is reached.
 
 On an executor the next suggestion is made as soon as a worker is free, given all that is still
 running. A failed measurement, one that raises or returns no finite number, is repeated and then
@@ -29,16 +29,13 @@ from truvar.exceptions import (
 from truvar.messages import for_interface, format_point
 from truvar.study.commands import Tell
 from truvar.study.executors import SimulatedPool, WorkerPool
-from truvar.study.limits import RunLimits
+from truvar.study.limits import DEFAULT_RETRIES, RunLimits
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
 
-DEFAULT_RETRIES = (
-    1  # repetitions of a failed measurement on an executor, unless the caller says otherwise
-)
 MAX_FIRST_FAILURES = (
     5  # failed measurements that end a run before any succeeded; with more workers, as many
 )
@@ -135,7 +132,7 @@ def _option(name: str, given: int | None, own: Mapping[str, float]) -> int | Non
 def limit_reached(
     study: BaseStudy, limits: RunLimits, on_obstacle: Callable[[str], None] | None = None
 ) -> str | None:
-    """Return the reason why a study must stop: it is finished, or a limit is reached. None: it may continue.
+    """Return why a study must stop: finished, or a limit is reached. None: it may continue.
 
     Args:
         study: The study.
@@ -267,13 +264,13 @@ class _Run:
             steps = self.limits.steps
             if steps is not None and self.study.steps + len(self.running) >= steps:
                 return "enough measurements are running"
-            who = self._next_vehicle()
-            if who is None and self.study.vehicles:
+            vehicle = self._next_vehicle()
+            if vehicle is None and self.study.vehicles:
                 return next(iter(self.idle.values()), "all vehicles are busy")
             context = self.context() if callable(self.context) else self.context
             try:
                 suggestion = self.study.ask(
-                    lease=self.lease, who=who, budget=self._return_budget, context=context
+                    lease=self.lease, vehicle=vehicle, budget=self._return_budget, context=context
                 )
             except Finished as end:
                 self.n_contexts_without_gain += 1
@@ -282,17 +279,17 @@ class _Run:
                     and self.n_contexts_without_gain < MAX_CONTEXTS_WITHOUT_GAIN
                 ):
                     continue
-                if who is None:
+                if vehicle is None:
                     return end.reason
-                self.idle[who] = end.reason
+                self.idle[vehicle] = end.reason
                 continue
             self.n_contexts_without_gain = 0
             reason = self._unaffordable(suggestion)
             if reason is not None:
                 self.study.withdraw(suggestion, again=True)
-                if who is None:
+                if vehicle is None:
                     return reason
-                self.idle[who] = reason
+                self.idle[vehicle] = reason
                 continue
             self.suggestions.append(suggestion)
             self._submit(suggestion)
@@ -300,7 +297,7 @@ class _Run:
     def _next_vehicle(self) -> str | None:
         """Return a vehicle that measures nothing at present; None if there is none."""
         busy = {
-            suggestion.who
+            suggestion.vehicle
             for suggestion in [*self.running.values(), *self.to_repeat, *self.to_repeat_alone]
         }
         free = [name for name in self.study.vehicles if name not in busy and name not in self.idle]
@@ -339,11 +336,11 @@ class _Run:
 
     def _submit(self, suggestion: Suggestion) -> None:
         options = [value for value in (suggestion.level, suggestion.task) if value is not None]
-        if suggestion.who is not None:
-            self.clocks[suggestion.who] += suggestion.cost
+        if suggestion.vehicle is not None:
+            self.clocks[suggestion.vehicle] += suggestion.cost
         try:
             if isinstance(self.pool, SimulatedPool):
-                due = self.clocks.get(suggestion.who or "", 0.0)
+                due = self.clocks.get(suggestion.vehicle or "", 0.0)
                 future = self.pool.submit_until(due, self.f, suggestion.point, *options)
             else:
                 future = self.pool.submit(self.f, suggestion.point, *options)
@@ -432,7 +429,8 @@ class _Run:
         self.n_consecutive += 1
         reason = _reason(error)
         self.study.fail(suggestion, reason)
-        message = f"the measurement at {format_point(suggestion.point)} failed {_times(attempts)} ({reason})"
+        place = format_point(suggestion.point)
+        message = f"the measurement at {place} failed {_times(attempts)} ({reason})"
         if self.max_failures is not None:
             if self.n_failed > self.max_failures:
                 self.too_many = (
@@ -475,7 +473,7 @@ class _Run:
 
 
 def _finite(value: Any) -> Any:
-    """Return what a function returned, unless it says by None, NaN or an infinite number that it has no value."""
+    """Return the value of a function; None, NaN or an infinite number mean that it has none."""
     if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
         raise InvalidMeasurementError(f"the function returned {value}")
     return value

@@ -1,4 +1,4 @@
-"""The session of a study: its event log and state, and the lock and transactions by which they change together.
+"""The session of a study: event log, state, and the lock and transactions that join them.
 
 A study has one re-entrant lock. Every public method takes it (`synchronized`), so that threads use
 a study one after the other. A transaction holds it from its beginning to its end. Tasks of one
@@ -16,54 +16,67 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import wraps
 from types import FunctionType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from truvar._representation import visible
 from truvar.domain.action import Action
-from truvar.exceptions import Finished, StudyBusyError, TruvarError
+from truvar.exceptions import ChangeCancelledError, Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
 from truvar.storage.forks import Lock, let_fork, locked_objects
 from truvar.study._events import action_to_details
 from truvar.study._state import StudyState
-from truvar.study.cancellation import check_cancelled
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 # seconds of processor time; after a longer change the next one is computed without the write lock
-SLOW_CHANGE = 0.1
+MAX_QUICK_CPU_SECONDS = 0.1
 # seconds; the same for one that waits. On a busy machine every change takes a multiple of its time
-SLOW_ELAPSED = 1.0
-ATTEMPTS = (
+MAX_QUICK_SECONDS = 1.0
+MAX_UNLOCKED_ATTEMPTS = (
     3  # to store a change that was computed without the write lock; then it is computed with it
 )
 FREE_TEXTS = ("reason", "text")  # details of events that people write
 UNLOCKED = frozenset(
     {"run", "transaction"}
 )  # public methods of a study that take its lock step by step
-
-# Transactions that the running code was called from, also through asyncio.to_thread and new tasks.
-_enclosing: ContextVar[tuple[object, ...]] = ContextVar("enclosing", default=())
+TASK_POLL_SECONDS = 0.001  # between two looks at a task that has a transaction open
 
 
 class EventWriter:
-    """Writes the events of one transaction.
+    """Writes the events of one transaction. As a context manager it is that transaction.
 
     Args:
-        state: The state that an event changes.
+        session: The session of the study.
         author: Author of the events.
         appended: List that the events are appended to.
+        cancelled: Set by others once nobody waits for the change any longer; None: it is wanted.
 
     Attributes:
         author: Author of the events.
+        task: The asyncio task that the transaction belongs to; None: no task.
     """
 
-    def __init__(self, state: StudyState, author: str, appended: list[Event]) -> None:
+    def __init__(
+        self,
+        session: StudySession,
+        author: str,
+        appended: list[Event],
+        cancelled: threading.Event | None = None,
+    ) -> None:
         self.author = author
-        self._state = state
+        self.task = _current_task()
+        self._session = session
         self._appended = appended
+        self._cancelled = cancelled
+
+    def __enter__(self) -> Self:
+        self._session.writer = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.writer = None
 
     def __call__(self, kind: str, action: Action | None = None, **details: Any) -> None:
         """Append an event to the log and take its effect.
@@ -73,8 +86,8 @@ class EventWriter:
             action: The action that it is about, if any.
             **details: Its other details.
         """
-        check_cancelled()
-        state = self._state
+        self.check_wanted()
+        state = self._session.state
         if action is not None:
             details = action_to_details(state.config, action) | details
         for name in FREE_TEXTS:
@@ -85,6 +98,17 @@ class EventWriter:
         if models:
             details["models"] = {str(count): model for count, model in models.items()}
         self._appended.append(event)
+
+    def check_wanted(self) -> None:
+        """Check that the change is still wanted: between two events, and before they are stored.
+
+        Raises:
+            ChangeCancelledError: If it was cancelled. It leaves no trace then.
+        """
+        if self._cancelled is not None and self._cancelled.is_set():
+            raise ChangeCancelledError(
+                "the change was cancelled before it was stored; nothing was changed"
+            )
 
 
 class StudySession:
@@ -97,15 +121,14 @@ class StudySession:
     Attributes:
         state: The state.
         event_log: The event log.
+        writer: Writes the events of the open transaction; None: there is none.
     """
 
     def __init__(self, state: StudyState, event_log: EventLog) -> None:
         self.state = state
         self.event_log = event_log
+        self.writer: EventWriter | None = None
         self._lock = threading.RLock()
-        self._write: EventWriter | None = None  # while a transaction lasts
-        self._task: Any = None  # that the transaction belongs to; None: no task
-        self._token: object = object()  # of the transaction, for `_enclosing`
         locked_objects.add(self)
         self._is_slow = True  # whether the last change took long, or there was none yet
 
@@ -115,9 +138,9 @@ class StudySession:
         return self._lock
 
     def unlock_in_child(self) -> None:
-        """Replace the lock after a fork, and have what its thread left undone as after an interrupt."""
+        """Replace the lock after a fork, and have a half-made change undone before the next use."""
         self._lock = threading.RLock()
-        self._write = None
+        self.writer = None
         self.state.invalidate()
 
     def call(self, method: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -141,18 +164,30 @@ class StudySession:
         """Return whether this thread does not have the lock yet.
 
         Raises:
-            StudyBusyError: If it is held by a transaction that this thread was started from.
+            StudyBusyError: If it is held by a transaction that may wait for this thread.
         """
         outermost = not self._lock._is_owned()  # type: ignore[attr-defined]
-        if outermost and self._write is not None and self._token in _enclosing.get():
-            raise StudyBusyError(
-                "a thread that is started within a transaction of a study cannot use the study, "
-                "since the transaction "
-                "may wait for it; end the transaction first"
-            )
         if outermost:
             let_fork()
+            writer = self.writer
+            if writer is not None and writer.task is not None:
+                self._await_task(writer)
         return outermost
+
+    def _await_task(self, writer: EventWriter) -> None:
+        """Wait until an asyncio task has ended its transaction, unless the task itself waits.
+
+        Raises:
+            StudyBusyError: If the task awaits something, which may be this thread.
+        """
+        while self.writer is writer:
+            is_suspended = asyncio.current_task(writer.task.get_loop()) is not writer.task
+            if is_suspended and self.writer is writer:
+                raise StudyBusyError(
+                    "an asyncio task awaits something within a transaction of this study, and may "
+                    "wait for this thread; end the transaction first"
+                )
+            time.sleep(TASK_POLL_SECONDS)
 
     def _after_lock(self, outermost: bool) -> None:
         """Prepare the study for the thread that has just taken its lock.
@@ -163,9 +198,10 @@ class StudySession:
         if (
             outermost
         ):  # whatever is left of a transaction was left by an interrupt at an awkward moment
-            self._write = None
-            self.state.restore()
-        elif self._write is not None and self._task is not _current_task():
+            self.writer = None
+            if self.state.restore_point is not None:
+                self.state.restore()
+        elif self.writer is not None and self.writer.task is not _current_task():
             raise StudyBusyError(
                 "another asyncio task has a transaction of this study open; do not await within a "
                 "transaction, or "
@@ -174,7 +210,7 @@ class StudySession:
 
     @contextmanager
     def transaction(self, author: str) -> Iterator[EventWriter]:
-        """Take the lock of the study and yield a function that writes events, in an exclusive transaction on the log.
+        """Yield a function that writes events, in an exclusive transaction on the log.
 
         The study first replays what others wrote. An event takes effect immediately and is stored
         when the transaction ends; if that fails, its effect is undone. Within a transaction, a
@@ -186,26 +222,29 @@ class StudySession:
         outermost = self._before_lock()
         with self._lock:
             self._after_lock(outermost)
-            if self._write is not None:
-                yield self._write
+            if self.writer is not None:
+                yield self.writer
                 return
             with self._locked_transaction(author) as write:
                 yield write
 
     @contextmanager
-    def _locked_transaction(self, author: str) -> Iterator[EventWriter]:
+    def _locked_transaction(
+        self, author: str, cancelled: threading.Event | None = None
+    ) -> Iterator[EventWriter]:
         """Open a transaction on the event log; the caller has the lock and no transaction yet."""
         state = self.state
         began = False
         try:
             with self.event_log.transaction(state.version) as transaction:
-                state.replay(transaction.new_events)
+                if transaction.new_events:
+                    state.replay(transaction.new_events)
                 before = state.snapshot()
                 began = True
                 state.restore_point = before
-                with self._writer(author, transaction.appended) as write:
+                with EventWriter(self, author, transaction.appended, cancelled) as write:
                     yield write
-                check_cancelled()
+                write.check_wanted()
                 transaction.summary = state.summary
             state.restore_point = None
         except BaseException:
@@ -213,7 +252,14 @@ class StudySession:
                 state.rollback(before)
             raise
 
-    def change(self, work: Callable[[EventWriter], T], author: str, *, rewrites: bool = False) -> T:
+    def change(
+        self,
+        work: Callable[[EventWriter], T],
+        author: str,
+        *,
+        rewrites: bool = False,
+        cancelled: threading.Event | None = None,
+    ) -> T:
         """Run a function that writes events, and store them. The caller has the lock of the study.
 
         Args:
@@ -223,22 +269,25 @@ class StudySession:
             rewrites: Whether the change concerns an earlier measurement, so that all later ones are
                 taken in again, which takes long with a learned model. It is then made before others
                 are kept from writing.
+            cancelled: Set by others once nobody waits for the change any longer.
 
         Returns:
             The result of `work`.
         """
-        if self._write is not None:
-            return work(self._write)
+        if self.writer is not None:
+            return work(self.writer)
         if self._is_slow or rewrites:
-            for _ in range(ATTEMPTS):
-                results = self._change_on_snapshot(work, author)
+            for _ in range(MAX_UNLOCKED_ATTEMPTS):
+                results = self._change_on_snapshot(work, author, cancelled)
                 if results:
                     return results[0]
-        with self._locked_transaction(author) as write:
+        with self._locked_transaction(author, cancelled) as write:
             return self._timed(work, write)
 
-    def _change_on_snapshot(self, work: Callable[[EventWriter], T], author: str) -> list[T]:
-        """Run the function on the events as they are, and store its events if nobody wrote in the meantime.
+    def _change_on_snapshot(
+        self, work: Callable[[EventWriter], T], author: str, cancelled: threading.Event | None
+    ) -> list[T]:
+        """Run the function without the write lock, and store its events if nobody else wrote.
 
         Returns:
             The result of the function; nothing if others wrote.
@@ -250,9 +299,9 @@ class StudySession:
         appended: list[Event] = []
         others_wrote = False
         try:
-            with self._writer(author, appended) as write:
+            with EventWriter(self, author, appended, cancelled) as write:
                 result = self._timed(work, write)
-            check_cancelled()
+            write.check_wanted()
             if appended:
                 with self.event_log.transaction(before.version) as transaction:
                     others_wrote = bool(transaction.new_events)
@@ -268,20 +317,6 @@ class StudySession:
         state.restore_point = None
         return [result]
 
-    @contextmanager
-    def _writer(self, author: str, appended: list[Event]) -> Iterator[EventWriter]:
-        """Yield the function that writes events to a list, and let it be that of the open transaction."""
-        write = EventWriter(self.state, author, appended)
-        self._task = _current_task()
-        self._token = object()
-        self._write = write
-        entered = _enclosing.set((*_enclosing.get(), self._token))
-        try:
-            yield write
-        finally:
-            self._write = None
-            _enclosing.reset(entered)
-
     def _timed(self, work: Callable[[EventWriter], T], write: EventWriter) -> T:
         began = time.monotonic()
         worked = time.thread_time()
@@ -289,12 +324,14 @@ class StudySession:
             return work(write)
         finally:
             elapsed = time.monotonic() - began
-            self._is_slow = time.thread_time() - worked > SLOW_CHANGE or elapsed > SLOW_ELAPSED
+            self._is_slow = (
+                time.thread_time() - worked > MAX_QUICK_CPU_SECONDS or elapsed > MAX_QUICK_SECONDS
+            )
 
     def refresh(self) -> None:
         """Replay the events that others wrote."""
         if (
-            self._write is None
+            self.writer is None
         ):  # a transaction has replayed them, and nobody else can write while it lasts
             self.state.replay(self.event_log.since(self.state.version))
 

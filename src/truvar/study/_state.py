@@ -9,59 +9,45 @@ operations are then applied again from the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple, TypeVar
 
-import numpy as np
-
-from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.exclusions import Place
 from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._conclusions import Conclusions
-from truvar.study._events import Operation, StudyConfig, action_from_details
-
-HISTORY_COLUMNS = (
-    "step",
-    "spent",
-    "epoch",
-    "eta",
-    "beta",
-    "n_potential",
-    "n_above",
-    "n_below",
-    "epsilon",
-    "best_index",
-    "best_mean",
+from truvar.study._events import StudyConfig, action_from_details
+from truvar.study.operations import (
+    ActionOperation,
+    Allowed,
+    Asked,
+    Excluded,
+    Exhausted,
+    Expired,
+    Failed,
+    Fitted,
+    HistoryRow,
+    Operation,
+    Told,
+    Visit,
+    Withdrawn,
 )
-WITH_ACTION = (
-    "asked",
-    "told",
-    "corrected",
-    "failed",
-)  # kinds of events whose details hold an action
+
+# kinds of events whose details hold an action
+WITH_ACTION = frozenset({"asked", "told", "corrected", "failed"})
 
 
-class Visit(NamedTuple):
-    """A position that travel can start from.
-
-    Attributes:
-        id: Id of the suggestion or measurement.
-        point: Its coordinates, (d',).
-        who: The vehicle; None without vehicles, or if none of them was there.
-    """
-
-    id: int
-    point: Array
-    who: str | None
+A = TypeVar("A", bound=ActionOperation)
 
 
 class Snapshot(NamedTuple):
     """The part of a state from which `StudyState.rollback` rebuilds the rest."""
 
     version: int
+    changed_at: datetime | None
     next_id: int
     operations: list[Operation]
     models: dict[int, AnyModel]
@@ -76,6 +62,7 @@ class StudyState:
 
     Attributes:
         version: Number of the last event.
+        changed_at: Time of the last event; None before the first.
         next_id: Id of the next suggestion or measurement; ids are never reused.
         leases: Until when pending suggestions are reserved, by id.
         learner: The model and Algorithm 1.
@@ -83,7 +70,7 @@ class StudyState:
         expired: Suggestions whose leases ran out, by id; their values may still be told.
         positions: Every suggestion, or measurement that was not suggested, in order, but no
             repeats.
-        history: One dictionary per measurement, with the keys `HISTORY_COLUMNS`.
+        history: One row per measurement.
         conclusions: What follows from the state, computed when it is asked for.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
@@ -96,6 +83,7 @@ class StudyState:
     def __init__(self, config: StudyConfig) -> None:
         self.config = config
         self.version = 0
+        self.changed_at: datetime | None = None
         self.next_id = 1
         self.leases: dict[int, datetime] = {}
         self._operations: list[Operation] = []
@@ -115,7 +103,7 @@ class StudyState:
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
         self.positions: list[Visit] = []
-        self.history: list[dict[str, Any]] = []
+        self.history: list[HistoryRow] = []
         self.beta_history: list[float] = []
         self.exhausted = False
         self._n_applied = 0
@@ -176,10 +164,10 @@ class StudyState:
                 self._restart()
             self._apply_operations()
         except BaseException as error:
-            new = [operation.kind for operation in self._operations[len(before.operations) :]]
+            new = [type(operation) for operation in self._operations[len(before.operations) :]]
             # The learner refuses an observation without changing; anything else may have failed
             # half way.
-            refused = isinstance(error, TruvarError) and new == ["told"]
+            refused = isinstance(error, TruvarError) and new == [Told]
             if refused and not past_changed:
                 self._learner_version = before.version
             self._return_to(before)
@@ -190,11 +178,13 @@ class StudyState:
         self._learner_version = self.version
         if outermost:
             self.restore_point = None
+        if self._models.keys() <= known_models:
+            return {}
         return {count: model for count, model in self._models.items() if count not in known_models}
 
     @staticmethod
     def past(config: StudyConfig, snapshot: Snapshot) -> Iterator[StudyState]:
-        """Yield the state after each measurement up to a snapshot; it is the same object, which changes.
+        """Yield the state after each measurement up to a snapshot: one object, which changes.
 
         Args:
             config: Settings of the study.
@@ -205,13 +195,19 @@ class StudyState:
         for operation in snapshot.operations:
             state._operations.append(operation)
             state._apply_operations()
-            if operation.kind == "told":
+            if isinstance(operation, Told):
                 yield state
+
+    def copy(self) -> StudyState:
+        """Return an independent copy, which shares the settings."""
+        shared = [self.config, *vars(self.config).values(), *vars(self.config.prior).values()]
+        return deepcopy(self, {id(part): part for part in shared})
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot for `rollback`."""
         return Snapshot(
             self.version,
+            self.changed_at,
             self.next_id,
             list(self._operations),
             dict(self._models),
@@ -225,7 +221,7 @@ class StudyState:
         self.restore_point = None
 
     def invalidate(self) -> None:
-        """Have the learner rebuilt before it is used again, as an unexpected exception may have left it half changed.
+        """Have the learner rebuilt before its next use, as an exception may have changed it.
 
         Even a method that only reads can do that: engines compute what they lack at the first use.
         """
@@ -240,6 +236,7 @@ class StudyState:
 
     def _return_to(self, snapshot: Snapshot) -> None:
         self.version = snapshot.version
+        self.changed_at = snapshot.changed_at
         self.next_id = snapshot.next_id
         self._operations = list(snapshot.operations)  # the snapshot itself may be returned to again
         self._models = dict(snapshot.models)
@@ -251,75 +248,72 @@ class StudyState:
             self._learner_version = snapshot.version
 
     def _record(self, event: Event, action: Action | None) -> int:
-        """Turn an event into an operation; return the index of the first operation that it changed or added."""
+        """Turn an event into an operation; return the index of the first one changed or added."""
         details = event.details
         self.version = event.number
+        self.changed_at = event.time
         self.next_id = max(self.next_id, int(details.get("id", 0)) + 1)
         first_changed = len(self._operations)
-        match event.kind:
-            case "created" | "noted":
+        match event.kind, action:
+            case "created" | "noted", _:
                 pass
-            case "asked" if action is not None:
+            case "asked", Action():
                 if details.get("until") is not None:
                     self.leases[action.id] = datetime.fromisoformat(details["until"])
-                self._operations.append(Operation("asked", action))
-            case "told":
-                self._operations.append(Operation("told", action, details["y"], details.get("key")))
-            case "corrected":
-                first_changed = self._index_of("told", details["id"])
-                key = self._operations[first_changed].key
-                self._operations[first_changed] = Operation("told", action, details["y"], key)
+                self._operations.append(Asked(action))
+            case "told", Action():
+                self._operations.append(Told(action, details["y"], details.get("key")))
+            case "corrected", Action():
+                first_changed, told = self._find(Told, details["id"])
+                self._operations[first_changed] = Told(action, details["y"], told.key)
                 self._discard_models_after(first_changed)
-            case "withdrawn" if self.observation(details["id"]) is not None:
-                self._discard_models_after(self._index_of("told", details["id"]))
+            case "withdrawn", _ if self.observation(details["id"]) is not None:
+                self._discard_models_after(self._find(Told, details["id"])[0])
                 first_changed = self._remove_operations_on(details["id"])
-            case "withdrawn" | "expired":
-                asked = self._operations[self._index_of("asked", details["id"])]
-                self._operations.append(
-                    Operation("withdrawn" if event.kind == "withdrawn" else "expired", asked.action)
-                )
-            case "failed":
-                self._operations.append(Operation("failed", action, details["reason"]))
-            case "excluded" | "allowed":
+            case "withdrawn", _:
+                self._operations.append(Withdrawn(self._find(Asked, details["id"])[1].action))
+            case "expired", _:
+                self._operations.append(Expired(self._find(Asked, details["id"])[1].action))
+            case "failed", Action():
+                self._operations.append(Failed(action, details["reason"]))
+            case "excluded", _:
                 place = Place.from_details(details)
-                kind: Literal["excluded", "allowed"] = (
-                    "excluded" if event.kind == "excluded" else "allowed"
-                )
-                self._operations.append(Operation(kind, value=details.get("reason"), place=place))
-            case "exhausted":
-                self._operations.append(Operation("exhausted"))
-            case "fitted":
-                self._operations.append(Operation("fitted", value=details["model"]))
+                self._operations.append(Excluded(place, details.get("reason")))
+            case "allowed", _:
+                self._operations.append(Allowed(Place.from_details(details)))
+            case "exhausted", _:
+                self._operations.append(Exhausted())
+            case "fitted", _:
+                self._operations.append(Fitted(details["model"]))
             case _:
                 raise SerializationError(
                     f"unknown kind of event {event.kind!r}, written by another version of truvar; "
                     "update truvar"
                 )
-        self._models.update(
-            {int(count): model for count, model in details.get("models", {}).items()}
-        )
+        for count, model in details.get("models", {}).items():
+            self._models[int(count)] = model
         return first_changed
 
-    def _index_of(self, kind: str, id_: int) -> int:
+    def _find(self, kind: type[A], id_: int) -> tuple[int, A]:
+        """Return the first operation of that class on an action, and its index."""
         for index, operation in enumerate(self._operations):
-            if operation.concerns(kind, id_):
-                return index
-        raise KeyError(f"{id_} was never {kind}")
+            if isinstance(operation, kind) and operation.action.id == id_:
+                return index, operation
+        raise KeyError(f"{id_} was never {kind.__name__.lower()}")
 
     def _remove_operations_on(self, id_: int) -> int:
         """Remove every operation on that action; return the index of the first."""
-        kept = [each for each in self._operations if each.action is None or each.action.id != id_]
-        first = next(
-            index
-            for index, each in enumerate(self._operations)
-            if each.action and each.action.id == id_
-        )
-        self._operations = kept
-        return first
+        on_action = [
+            isinstance(each, ActionOperation) and each.action.id == id_ for each in self._operations
+        ]
+        self._operations = [
+            each for each, removed in zip(self._operations, on_action, strict=True) if not removed
+        ]
+        return on_action.index(True)
 
     def _discard_models_after(self, index: int) -> None:
         """Discard the hyperparameters that were fitted with the observation of that operation."""
-        n_before = sum(operation.kind == "told" for operation in self._operations[:index])
+        n_before = sum(isinstance(operation, Told) for operation in self._operations[:index])
         self._models = {count: model for count, model in self._models.items() if count <= n_before}
 
     # -- queries
@@ -333,39 +327,41 @@ class StudyState:
     @property
     def spent(self) -> float:
         """Total cost of the measurements, those that failed included."""
-        spent: float = self.history[-1]["spent"] if self.history else 0.0
-        count = len(self.learner.observations)
-        return spent + sum(
-            each.action.cost for each in self.learner.failures if each.n_before == count
-        )
+        spent = self.history[-1].spent if self.history else 0.0
+        failed = 0.0
+        n_observations = len(self.learner.observations)
+        for failure in self.learner.failures:
+            if failure.n_before == n_observations:
+                failed += failure.action.cost
+        return spent + failed
 
     def expired_leases(self, moment: datetime) -> list[int]:
         """Return the ids of pending suggestions whose leases have run out."""
         return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
 
     def observation(self, id_: int) -> tuple[Action, float] | None:
-        """Return the measurement with that id and its value, as told or corrected; None if there is none."""
+        """Return the measurement with that id and its present value; None if there is none."""
         for operation in self._operations:
-            if operation.concerns("told", id_) and operation.action is not None:
-                return operation.action, operation.value
+            if isinstance(operation, Told) and operation.action.id == id_:
+                return operation.action, operation.y
         return None
 
     def attempt(self, id_: int) -> Action | None:
-        """Return the suggestion or measurement with that id, whatever has become of it; None if there is none."""
+        """Return the suggestion or measurement with that id, withdrawn or not; None: unknown."""
         for operation in reversed(self._operations):
-            if operation.action is not None and operation.action.id == id_:
+            if isinstance(operation, ActionOperation) and operation.action.id == id_:
                 return operation.action
         return None
 
     def id_with_key(self, key: str) -> int | None:
         """Return the id of the measurement that was told with that key; None if there is none."""
         for operation in self._operations:
-            if operation.key == key and operation.action is not None:
+            if isinstance(operation, Told) and operation.key == key:
                 return operation.action.id
         return None
 
     def ids_with_keys(self, keys: Sequence[str | None]) -> list[int]:
-        """Return the ids of the measurements that were told with some of these keys, in the order of the keys."""
+        """Return the ids of the measurements with these keys, in the order of the keys."""
         found = [self.id_with_key(key) for key in keys if key is not None]
         return [id_ for id_ in found if id_ is not None]
 
@@ -375,7 +371,7 @@ class StudyState:
         return {
             each.action.id: each.key
             for each in self._operations
-            if each.action is not None and each.key
+            if isinstance(each, Told) and each.key
         }
 
     # -- operations
@@ -385,99 +381,5 @@ class StudyState:
         """Apply the operations that were not applied yet."""
         self.learner.surrogate.fitted_models = self._models
         while self._n_applied < len(self._operations):
-            self._apply_operation(self._operations[self._n_applied])
+            self._operations[self._n_applied].apply(self)
             self._n_applied += 1
-
-    def _apply_operation(self, operation: Operation) -> None:
-        action = operation.action
-        if operation.kind == "fitted":
-            self.learner.adopt(operation.value)
-            self.n_updates += 1
-        elif operation.kind == "exhausted":
-            self.exhausted = True
-        elif operation.kind in ("excluded", "allowed") and operation.place is not None:
-            self._change_place(operation.kind, operation.place, operation.value)
-        elif action is None:
-            raise AssertionError(f"operation {operation.kind!r} without an action")
-        elif operation.kind == "asked":
-            self.learner.add_pending(action)
-            self.pending[action.id] = action
-            self.positions.append(Visit(action.id, action.point, action.who))
-        elif operation.kind == "told":
-            self._observe(action, operation.value)
-        elif operation.kind == "failed":
-            self._fail(action, operation.value)
-        else:
-            if operation.kind == "expired":
-                self.expired[action.id] = action
-            del self.pending[action.id]
-            self.positions = [visit for visit in self.positions if visit.id != action.id]
-            self.exhausted = False
-            self.learner.set_pending(self.pending.values())
-
-    def _change_place(self, kind: str, place: Place, reason: str | None) -> None:
-        if kind == "excluded":
-            self.learner.exclude(place, reason)
-        else:
-            self.learner.allow(place)
-        self.exhausted = False
-        self.n_updates += 1
-
-    def _fail(self, action: Action, reason: str | None) -> None:
-        """Take a failed measurement: it is no longer pending, but was made, so that travel starts from there."""
-        if self.pending.pop(action.id, None) is None:
-            self.positions.append(Visit(action.id, action.point, action.who))
-        else:
-            self.learner.set_pending(self.pending.values())
-        self.expired.pop(action.id, None)
-        self.learner.fail(action, reason)
-        self.exhausted = False
-        self.n_updates += 1
-
-    def _observe(self, action: Action, y: float) -> None:
-        suggested = self.pending.get(action.id)
-        if suggested is not None and _measured_as_suggested(suggested, action):
-            action = suggested  # its row is in the posterior already
-        beta = self.learner.state.epoch.beta
-        self.n_updates += 1
-        self.learner.observe(action, y, list(self.pending.values()))
-        self.beta_history.append(beta)
-        if self.pending.pop(action.id, None) is None and action.repeats is None:
-            self.positions.append(Visit(action.id, action.point, action.who))
-        self.expired.pop(action.id, None)
-        self.exhausted = False
-        self._append_history(action)
-
-    def _append_history(self, action: Action) -> None:
-        learner = self.learner
-        regions = learner.state.regions
-        epoch = learner.state.epoch
-        mean = learner.surrogate.transform.inverse(learner.surrogate.moments[0])
-        signed = self.config.goal.sign * mean
-        if learner.excluded is not None:
-            signed = np.where(learner.excluded, -np.inf, signed)
-        best_index = int(np.argmax(signed))
-        spent = self.history[-1]["spent"] if self.history else 0.0
-        now = len(learner.observations)
-        failed = sum(each.action.cost for each in learner.failures if each.n_before == now - 1)
-        values = (
-            now,
-            action.cost + spent + failed,
-            epoch.index,
-            epoch.eta,
-            epoch.beta,
-            int(np.count_nonzero(regions.potential)),
-            int(np.count_nonzero(regions.above)),
-            int(np.count_nonzero(regions.below)),
-            learner.epsilon,
-            best_index,
-            float(mean[best_index]),
-        )
-        self.history.append(dict(zip(HISTORY_COLUMNS, values, strict=True)))
-
-
-def _measured_as_suggested(suggested: Action, measured: Action) -> bool:
-    """Return whether noise and cost are those of the suggestion."""
-    if measured.noise_given:
-        return False
-    return suggested.noise == measured.noise and suggested.cost == measured.cost

@@ -1,4 +1,4 @@
-"""`BaseStudy`: the public methods of a study, whether it is here (`Study`) or on a server (`RemoteStudy`)."""
+"""`BaseStudy`: the public methods of a study, here (`Study`) or on a server (`RemoteStudy`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BaseStudy(CommandMethods):
 
     Attributes:
         name: Name of the study.
-        who: Author of the events that this object writes.
+        author: Author of the events that this object writes.
         domain: The candidate points.
         goal: The optimum or level set to find, with `monotone` as it is in use.
         policy: The policy that chooses the next measurement.
@@ -45,7 +45,8 @@ class BaseStudy(CommandMethods):
     """
 
     name: str | None
-    who: str
+    author: str
+    who = deprecated_attribute("author", removed_in="0.5.0")
     goal: Goal
     policy: Policy
     seed: int
@@ -90,7 +91,7 @@ class BaseStudy(CommandMethods):
     @property
     @abstractmethod
     def learned_tasks(self) -> Tasks | None:
-        """The tasks with what is learned of them, in the user's units: covariance, noise and mean of each.
+        """The tasks with learned covariance, noise and means, in the user's units.
 
         The covariance multiplies `kernel`. The most probable values are given; as long as there are
         none, typical ones.
@@ -104,12 +105,12 @@ class BaseStudy(CommandMethods):
     @property
     @abstractmethod
     def finished(self) -> str | None:
-        """Why nothing is left to find out, with the probability that supports it; None as long as something is."""
+        """Why nothing is left to find out, with a probability; None as long as something is."""
 
     @property
     @abstractmethod
     def exhausted(self) -> str | None:
-        """Why the policy suggests nothing more although the study is not finished; None as long as it does."""
+        """Why the policy suggests nothing more in an unfinished study; None as long as it does."""
 
     @property
     @abstractmethod
@@ -118,11 +119,11 @@ class BaseStudy(CommandMethods):
 
     @abstractmethod
     def measurement_records(self) -> list[MeasurementRecord]:
-        """Return the measurements in the order in which they were told, as records instead of a DataFrame."""
+        """Return the measurements in the order in which they were told, as records."""
 
     @property
     def measurements(self) -> pd.DataFrame:
-        """One row per measurement, in order: id, index, the coordinates, level, task, noise, cost, spent, value.
+        """The measurements: id, index, coordinates, level, task, noise, cost, spent, value.
 
         Where a coordinate has one of these names, the latter gets an underscore: `value_`.
         """
@@ -131,7 +132,7 @@ class BaseStudy(CommandMethods):
     @property
     @abstractmethod
     def history(self) -> pd.DataFrame:
-        """One row per measurement: epoch, eta, beta, sizes of the regions, epsilon and best point after it."""
+        """The state after each measurement: epoch, eta, beta, regions, epsilon, best point."""
 
     @property
     @abstractmethod
@@ -146,7 +147,7 @@ class BaseStudy(CommandMethods):
         relative_regret: float | None = None,
         improvement_per_cost: float | None = None,
     ) -> StopCheck:
-        """Return whether what is known now allows to stop, as `run` checks it after every measurement.
+        """Return whether the study may stop now, as `run` checks after every measurement.
 
         Joint statements are computed only where single points do not rule out that the limit is
         reached.
@@ -213,7 +214,7 @@ class BaseStudy(CommandMethods):
 
     @abstractmethod
     def improvement_per_cost(self) -> float:
-        """Return what the next measurement is worth: the largest expected improvement per unit cost.
+        """Return the largest expected improvement per unit cost of a next measurement.
 
         The improvement is that of the function's value over the best posterior mean at a measured
         point, in the user's units, averaged over the hyperparameters if they are learned. The cost
@@ -232,7 +233,7 @@ class BaseStudy(CommandMethods):
 
     @abstractmethod
     def best_for(self, context: Mapping[str, Any]) -> Best:
-        """Return the point of best posterior mean in a given context, excluded ones left out if others remain.
+        """Return the point of best posterior mean in a context, without excluded ones if possible.
 
         Args:
             context: Value of every context column of the domain. On a grid or table the nearest one
@@ -277,7 +278,7 @@ class BaseStudy(CommandMethods):
 
     @abstractmethod
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
-        """Return the expected effect of a pending suggestion by itself; None as long as the model is not fitted.
+        """Return the expected effect of a pending suggestion alone; None before the first fit.
 
         Args:
             what: A pending suggestion or its id.
@@ -315,7 +316,7 @@ class BaseStudy(CommandMethods):
         return plot_kind(self, kind, truth=truth, **options)
 
     def plot_model_check(self) -> Any:
-        """Draw every measured value against what the others predict, with 95 % intervals, and the calibration.
+        """Draw every value against its prediction by the others, and the calibration.
 
         Returns:
             A matplotlib Figure.

@@ -2,8 +2,9 @@
 
 A command is a frozen dataclass with the arguments of the method of the same name, and `check()`
 returns it with checked values. `Study` executes it by a function of `truvar.study._handlers`;
-`RemoteStudy` sends it to a server, whose request bodies build the same command again. Every limit
-of an argument is here, once.
+`RemoteStudy` sends it to a server. `ARGUMENTS` has the descriptions and limits, from which the
+bodies of requests and the options of the command line are made. The command line reads them before
+it loads numerical libraries, so only the checks import these.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from truvar.exceptions import (
     Finished,
     InvalidArgumentError,
@@ -22,18 +21,87 @@ from truvar.exceptions import (
     OutlierWarning,
     UnknownSuggestionError,
 )
-from truvar.messages import for_interface, format_point
-from truvar.study._inputs import PointLike, ValueLike, as_value
-from truvar.study.suggestion import Suggestion
-from truvar.tabular.tables import as_table
-from truvar.validation import check_cost, check_finite, check_integer, check_nonnegative
 
 if TYPE_CHECKING:
     from truvar.models.fit import Model
+    from truvar.study._inputs import PointLike, ValueLike
+    from truvar.study.suggestion import Suggestion
 
 MAX_LEASE = 100 * 366 * 86_400  # seconds: a hundred years
 MAX_REASON_LENGTH = 2000  # characters of a reason that comes over a network
 MAX_REPEATS = 1000  # values of one `TellRepeats` that comes over a network
+MAX_BATCH = 100  # suggestions of one `Ask` that comes over a network
+KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"  # of keys that come over a network
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of commands, as requests and the command line describe it.
+
+    Attributes:
+        kind: Type of its value.
+        help: Description, as a sentence.
+        limits: Limits of a value that comes over a network, by the keywords of `pydantic.Field`.
+        is_option: Whether the command line has an option of that name.
+        is_measured: Whether it belongs to a measurement, which a mistake in it makes invalid.
+    """
+
+    kind: type
+    help: str
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    is_option: bool = False
+    is_measured: bool = False
+
+
+ARGUMENTS: dict[str, Argument] = {
+    "n": Argument(int, "Number of suggestions, chosen as a batch.", {"ge": 1}),
+    "lease": Argument(
+        float, "Seconds for which the suggestions are reserved.", {"gt": 0, "le": MAX_LEASE}
+    ),
+    "vehicle": Argument(
+        str, "Vehicle that the suggestions are for, or that measured a point.", is_option=True
+    ),
+    "budget": Argument(
+        float, "Total cost that the study must stay within, the return leg included.", {"ge": 0}
+    ),
+    "context": Argument(dict, "Value of every context column, which is given, not chosen."),
+    "y": Argument(float, "The measured value.", is_measured=True),
+    "values": Argument(list, "The measured values.", {"min_length": 1, "max_length": MAX_REPEATS}),
+    "noise": Argument(
+        float,
+        "Actual noise variance of the measurement.",
+        {"ge": 0},
+        is_option=True,
+        is_measured=True,
+    ),
+    "cost": Argument(
+        float, "Actual cost of the measurement.", {"ge": 0}, is_option=True, is_measured=True
+    ),
+    "level": Argument(
+        int,
+        "Noise level that was used, if a point is given.",
+        {"ge": 0},
+        is_option=True,
+        is_measured=True,
+    ),
+    "task": Argument(str, "Task that was measured, if a point is given.", is_option=True),
+    "key": Argument(
+        str, "Sent again with the same key, a measurement counts once.", {"pattern": KEY_PATTERN}
+    ),
+    "was": Argument(
+        float,
+        "The value to replace; the correction is refused if the measurement has a third one by "
+        "now.",
+    ),
+    "reason": Argument(
+        str,
+        "Why, for the event log and the report.",
+        {"max_length": MAX_REASON_LENGTH},
+        is_option=True,
+    ),
+    "again": Argument(bool, "The place of a suggestion may be suggested again.", is_option=True),
+    "text": Argument(str, "The remark.", {"min_length": 1}),
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +123,16 @@ class Receipt:
     suggestions: tuple[Suggestion, ...] = ()
     end: Finished | None = None
     model: Model | None = None
+
+    @staticmethod
+    def merged(receipts: Sequence[Receipt]) -> Receipt:
+        """Return the effect of several commands; a later warning replaces one of the same id."""
+        ids: list[int] = []
+        warnings: dict[int, str] = {}
+        for receipt in receipts:
+            ids += receipt.ids
+            warnings |= receipt.warnings
+        return Receipt(tuple(ids), receipts[-1].version if receipts else 0, warnings)
 
     def warn(self, stacklevel: int) -> None:
         """Issue the warnings.
@@ -98,7 +176,7 @@ class Ask(Command):
 
     n: int = 1
     lease: float | None = None
-    who: str | None = None
+    vehicle: str | None = None
     budget: float | None = None
     context: Mapping[str, Any] | None = None
 
@@ -108,6 +186,8 @@ class Ask(Command):
         Raises:
             InvalidArgumentError: If one of them is out of its range.
         """
+        from truvar.validation import check_finite, check_integer, check_nonnegative
+
         check_integer(self.n, "the number of suggestions", minimum=1)
         if self.lease is not None and not 0 < check_finite(self.lease, "lease") <= MAX_LEASE:
             raise InvalidArgumentError(
@@ -138,7 +218,7 @@ class Tell(Command):
     task: str | None = None
     cost: float | None = None
     key: str | None = None
-    who: str | None = None
+    vehicle: str | None = None
     typed: bool = True
 
     def check(self) -> Self:
@@ -147,7 +227,11 @@ class Tell(Command):
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
+        from truvar.study._inputs import check_measurement
+
         value, noise, cost = check_measurement(self.y, self.noise, self.cost)
+        if value is self.y and noise is self.noise and cost is self.cost:
+            return self
         return replace(self, y=value, noise=noise, cost=cost)
 
 
@@ -163,7 +247,7 @@ class TellRepeats(Command):
     level: int | None = None
     task: str | None = None
     key: str | None = None
-    who: str | None = None
+    vehicle: str | None = None
 
     def check(self) -> Self:
         """Return the command with the values as floats.
@@ -171,6 +255,8 @@ class TellRepeats(Command):
         Raises:
             InvalidMeasurementError: If there is none, or one of them cannot be used.
         """
+        from truvar.study._inputs import check_measurement
+
         values = tuple(check_measurement(value, None, None)[0] for value in self.values)
         if not values:
             raise InvalidMeasurementError(
@@ -207,6 +293,8 @@ class Correct(Command):
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
+        from truvar.study._inputs import check_measurement
+
         value, noise, cost = check_measurement(self.y, self.noise, self.cost, corrects=True)
         return replace(self, y=value, noise=noise, cost=cost)
 
@@ -229,6 +317,8 @@ class Withdraw(Command):
             UnknownSuggestionError: If one is.
         """
         if isinstance(self.what, Mapping):
+            from truvar.messages import format_point
+
             raise UnknownSuggestionError(
                 f"withdraw takes a suggestion or its id, got the point {format_point(self.what)}; "
                 "give the id"
@@ -267,7 +357,7 @@ class Fail(Command):
     what: Suggestion | int | Mapping[str, Any]
     reason: str | None = None
     cost: float | None = None
-    who: str | None = None
+    vehicle: str | None = None
 
     def check(self) -> Self:
         """Return the command with the cost as a float.
@@ -275,6 +365,8 @@ class Fail(Command):
         Raises:
             InvalidMeasurementError: If it is not a number >= 0.
         """
+        from truvar.study._inputs import check_measurement
+
         _, _, cost = check_measurement(0.0, None, self.cost)
         return replace(self, cost=cost)
 
@@ -303,41 +395,6 @@ class Fit(Command):
 
     def check(self) -> Self:
         """Return the command with the data set as a DataFrame."""
+        from truvar.tabular.tables import as_table
+
         return replace(self, frame=as_table(self.frame))
-
-
-def check_measurement(
-    y: Any, noise: Any, cost: Any, *, corrects: bool = False
-) -> tuple[float, float | None, float | None]:
-    """Return value, noise and cost of a measurement as floats.
-
-    Args:
-        y: The value.
-        noise: Its noise variance, or None.
-        cost: Its cost, or None.
-        corrects: Whether the value takes the place of another one, so that nothing is pending that
-            could fail.
-
-    Raises:
-        InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0,
-            or the cost is above `MAX_COST`.
-    """
-    try:
-        value = check_finite(as_value(y), "the measured value y")
-        noise = None if noise is None else check_nonnegative(noise, "noise")
-        cost = None if cost is None else check_cost(cost, "cost")
-    except InvalidArgumentError as error:
-        remedy = "" if corrects else _remedy_of_missing(y)
-        raise InvalidMeasurementError(f"{error}{remedy}") from None
-    return value, noise, cost
-
-
-def _remedy_of_missing(y: Any) -> str:
-    """Return what to do with a measurement that has no value; nothing for one that has."""
-    is_missing = y is None or (isinstance(y, float) and np.isnan(y))
-    if not is_missing:
-        return ""
-    call = for_interface(
-        "fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail"
-    )
-    return f", or say that the measurement failed: {call}"

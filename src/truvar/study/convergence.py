@@ -1,4 +1,4 @@
-"""Convergence of a study: the best value so far, and the expected F1 or regret after earlier measurements.
+"""Convergence of a study: the best value so far, and the expected F1 or regret.
 
 The page, the figures and the API show these curves, and all of them mean the same. The event log
 does not hold the estimates, as they take draws; they are computed again by a replay, with the
@@ -9,7 +9,7 @@ had then.
 | curve | from |
 |---|---|
 | best value so far | `best_values` |
-| expected score after some of the measurements | `score_history`; in portions, for the page, `past_scores` |
+| expected score after some measurements | `score_history`; in portions, `past_scores` |
 | after which measurements | `checkpoints` |
 """
 
@@ -59,7 +59,7 @@ class ScoreAfter:
 
 
 def checkpoints(steps: int, count: int = CHECKPOINTS) -> list[int]:
-    """Return the numbers of measurements after which the score is estimated, the present number last.
+    """Return after how many measurements the score is estimated, the present number last.
 
     They are multiples of a power of two, so that the next measurement leaves nearly all of them as
     they are.
@@ -84,7 +84,7 @@ def checkpoints(steps: int, count: int = CHECKPOINTS) -> list[int]:
 
 
 def score_history(study: Any, moments: int = CHECKPOINTS) -> list[ScoreAfter]:
-    """Return the expected F1 or regret after earlier measurements and now, as far as there was a model.
+    """Return the expected F1 or regret after earlier measurements and now, with a model.
 
     Args:
         study: A study, here or on a server; it is not changed.
@@ -103,7 +103,7 @@ def best_values(values: Array, sign: int) -> Array:
     """Return the best value up to each measurement, NaN before the first.
 
     Args:
-        values: Measured values of the target; NaN for those of other tasks and for gross errors.
+        values: Measured values of the target; NaN for those of other tasks and for outliers.
             (t,)
         sign: 1 if the highest value is the best, -1 if the lowest.
     """

@@ -1,4 +1,4 @@
-"""Adapter for concurrent.futures, loky, Dask and MPI executors. Nothing here imports the libraries they come from."""
+"""Adapter for concurrent.futures, loky, Dask and MPI executors, without importing them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes eff
 
 
 class InlineExecutor(Executor):
-    """Executor that measures at once, in the calling thread."""
+    """Executor that measures immediately, in the calling thread."""
 
     _max_workers = 1
 
@@ -33,7 +33,7 @@ class InlineExecutor(Executor):
 
 
 class SimulatedPool:
-    """Vehicles that work side by side in simulated time: what is finished first is measured and told first.
+    """Vehicles that work side by side in simulated time; the first to finish is told first.
 
     It has the methods of a `WorkerPool`. A cost is taken as the time that a measurement takes.
 
@@ -77,8 +77,8 @@ class WorkerPool:
         executor: Anything with `submit`, whose futures have `add_done_callback`, `result`, `done`
             and `cancel`; a `multiprocessing.Pool` or `joblib.Parallel`; None measures in the
             calling thread.
-        workers: Number of measurements at once; default: the number of workers that the executor
-            reports.
+        workers: Number of simultaneous measurements; default: the number of workers that the
+            executor reports.
 
     Raises:
         InvalidArgumentError: If the executor has no `submit`, does not report its number of workers
@@ -111,7 +111,7 @@ class WorkerPool:
 
     @property
     def workers(self) -> int:
-        """Number of measurements that can run at once; it may change, as workers join and leave a Dask cluster."""
+        """Number of simultaneous measurements; it changes as workers join and leave a cluster."""
         if self._workers is not None:
             return self._workers
         client = getattr(self._executor, "_client", self._executor)

@@ -38,7 +38,7 @@ class StudyCheck:
 
 
 def check_store(url: str, repaired: str | None = None) -> list[StudyCheck]:
-    """Check every event of every study of a store: checksums, numbers, counters, and whether they make a study.
+    """Check every event of every study of a store, and whether they make a study.
 
     The names of the studies and the tokens are checked too.
 
@@ -96,7 +96,7 @@ def _check_study(storage: RDBStorage, name: str, copy: RDBStorage | None) -> Stu
 
 
 def _replay(events: list[Event]) -> tuple[StudyState | None, int, str | None]:
-    """Return the state after the events up to the first that is refused, their number, and why that one is."""
+    """Return the state before the first refused event, the number of events, and the reason."""
     if not events:
         return None, 0, None
     try:

@@ -17,6 +17,9 @@ RUN_OPTIONS = (
     "retries",
     "max_failures",
 )  # of a run; they end none by themselves, but a study keeps them too
+# repetitions of a failed measurement on an executor or by a program; a function that is called
+# directly is not called again
+DEFAULT_RETRIES = 2
 DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
 DEFAULT_RELATIVE_REGRET = (
     0.01  # share of the range of the posterior mean where a run for an optimum ends
@@ -81,7 +84,7 @@ class RunLimits:
         return StatementLimits(**{name: getattr(self, name) for name in names})
 
     def or_default(self, own: Mapping[str, float], goal: Goal) -> RunLimits:
-        """Return these limits, or if there are none those of the study, or else the default of its goal.
+        """Return these limits, or those of the study, or else the default of its goal.
 
         Args:
             own: The limits of the study.

@@ -29,7 +29,7 @@ QUANTILES = (*(-z for z in reversed(UPPER_QUANTILES)), *UPPER_QUANTILES)
 
 @dataclass(frozen=True)
 class Lookahead:
-    """The expected effect of one measurement, given the observations so far and no other pending measurement.
+    """The expected effect of one measurement, given the observations so far alone.
 
     Attributes:
         undecided: Number of undecided points now (M).

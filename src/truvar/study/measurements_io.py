@@ -1,4 +1,4 @@
-"""Read measurements from command-line words or a table, and tell them to a study all together or not at all."""
+"""Read measurements from words of the command line or a table, and tell all or none."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from truvar.domain.labels import can_be_given, label_columns, labelled_point, ro
 from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
+from truvar.study.commands import Receipt, Tell
 from truvar.tabular.csv_cells import unquote_cell
 from truvar.tabular.delimited import (
     DelimitedText,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
     from truvar.study.study import Study
 
-OPTION_COLUMNS = ("noise", "cost", "level", "task", "who")
+OPTION_COLUMNS = ("noise", "cost", "level", "task", "vehicle", "who")  # who: a vehicle
 IGNORED_COLUMNS = (
     "index",
     "label",
@@ -63,24 +64,26 @@ class MeasurementInput:
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
 
+    @property
+    def command(self) -> Tell:
+        """The command that records it."""
+        return Tell(self.what, self.value, **self.options)
 
-def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> list[int]:
-    """Tell measurements in order, in one transaction.
 
-    Returns:
-        Their ids.
+def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> Receipt:
+    """Tell measurements in order, in one transaction. Warnings are those of the receipt.
 
     Raises:
         TruvarError: If one of them is refused. None has been told then.
     """
-    ids = []
+    receipts = []
     with study.transaction():
         for measurement in measurements:
             try:
-                ids.append(study.tell(measurement.what, measurement.value, **measurement.options))
+                receipts.append(study.execute(measurement.command))
             except TruvarError as error:
                 raise _located(error, measurement.source) from None
-    return ids
+    return Receipt.merged(receipts)
 
 
 def parse_words(
@@ -147,7 +150,7 @@ def parse_words(
 
 
 def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
-    """Return the id, or the point of the row with the label, that a word of the command line means."""
+    """Return the id, or the point of the labelled row, that a word stands for."""
     if word.isdecimal():
         return int(word)
     name, equals_sign, text = word.partition("=")
@@ -163,7 +166,7 @@ def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
 
 
 def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
-    """Return a measured value; one that says that there is none is refused with the command that says so.
+    """Return a measured value; refuse a word for a missing one, with the command for it.
 
     Args:
         word: The value.
@@ -285,7 +288,7 @@ class MeasurementReader:
         header: Names of the columns.
         value: Name of the column of values; None: "value".
         numbers: Format of numbers that are text.
-        has_vehicles: Whether the study has vehicles; otherwise a column `who` is of another study.
+        has_vehicles: Whether the study has vehicles; otherwise they are those of another study.
 
     Raises:
         InvalidMeasurementError: If a column is unknown, duplicated or missing.
@@ -327,7 +330,7 @@ class MeasurementReader:
         return names
 
     def _label_column(self) -> str | None:
-        """Return the column whose labels say where was measured; None if there is none, or others say it."""
+        """Return the column of labels of the places; None if there is none, or it is not needed."""
         labels = self._domain.labels
         is_said = self._columns["id"] in self._header or set(self._domain.columns) <= set(
             self._header
@@ -396,7 +399,7 @@ class MeasurementReader:
         if id_ is not None and (point is None or _is_same_point(self._points.get(id_), point)):
             options.pop("level", None)  # a suggestion has its own level and task
             options.pop("task", None)
-            options.pop("who", None)
+            options.pop("vehicle", None)
             return MeasurementInput(id_, value, options, source)
         if point is None:
             raise InvalidMeasurementError(
@@ -408,8 +411,10 @@ class MeasurementReader:
         )
 
     def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
-        """Return a key by which the same row of the same table is recognised; equal rows are numbered."""
-        content = repr((sorted(point.items()), value, sorted(options.items())))
+        """Return a key that recognises the same row of the same table; equal rows are numbered."""
+        # Keys are stored: they have the name of an earlier release for a vehicle.
+        named = {"who" if name == "vehicle" else name: each for name, each in options.items()}
+        content = repr((sorted(point.items()), value, sorted(named.items())))
         self._seen[content] += 1
         return f"row-{sha256(f'{content} {self._seen[content]}'.encode()).hexdigest()[:32]}"
 
@@ -419,10 +424,11 @@ class MeasurementReader:
             cell = cells.get(self._columns[name])
             if cell is None:
                 continue
-            if name == "task" or (name == "who" and self._has_vehicles):
+            if name == "task":
                 options[name] = unquote_cell(str(cell))
-            elif name == "who":
-                continue  # a file of another study
+            elif name in ("vehicle", "who"):
+                if self._has_vehicles:
+                    options["vehicle"] = unquote_cell(str(cell))
             elif name == "level":
                 options[name] = as_integer(cell)
             else:
@@ -430,7 +436,7 @@ class MeasurementReader:
         return options
 
     def _point(self, cells: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the coordinates of a row, by its label if they are not given; None if they are not known."""
+        """Return the coordinates of a row, if need be by its label; None if they are unknown."""
         if self._label is not None:
             return self._labelled(cells[self._label])
         if any(cells.get(name) is None for name in self._domain.columns):
@@ -444,7 +450,7 @@ class MeasurementReader:
         return labelled_point(self._domain, label, self._rows)
 
     def _coordinate(self, cell: Any, name: str) -> Any:
-        """Return the value of a coordinate: a number, or what the type of its column makes of a text."""
+        """Return the value of a coordinate: a number, or text in the type of its column."""
         if self._domain.is_plain:
             return self._number(cell, name)
         if not isinstance(cell, str):
@@ -479,7 +485,7 @@ def known_points(study: BaseStudy) -> dict[int, dict[str, Any]]:
 
 
 def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
-    """Return the only point of the domain that is shown as the given one on cards and maps, or the given one itself."""
+    """Return the only point of the domain that is shown like the given one, or that itself."""
     if domain.continuous or any(name not in point for name in domain.columns):
         return point
     try:

@@ -18,7 +18,7 @@ def outlier_ids(state: StudyState) -> tuple[int, ...]:
 
 
 def outlier_messages(records: Sequence[MeasurementRecord], ids: Sequence[int]) -> dict[int, str]:
-    """Return a message by id for each measurement that is left out: what it is, and what to do about it.
+    """Return a message with a remedy, by id, for each measurement that is left out.
 
     Args:
         records: All measurements.

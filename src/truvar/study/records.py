@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from truvar._deprecation import deprecated_attribute
 from truvar.domain.domain import Domain
 from truvar.tabular.labels import label_to_json
 
@@ -31,7 +32,7 @@ class MeasurementRecord:
         cost: Cost of this measurement.
         spent: Cost of all measurements up to this one, those that failed included.
         value: The measured value.
-        who: Vehicle or crew that measured; None if the study has none.
+        vehicle: Vehicle or crew that measured; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it was not
             told as a repeat.
         label: Label of the row in the user's own table; None if there is no table.
@@ -47,14 +48,16 @@ class MeasurementRecord:
     cost: float
     spent: float
     value: float
-    who: str | None = None
+    vehicle: str | None = None
     repeats: int | None = None
     label: Any = None
     key: str | None = None
 
+    who = deprecated_attribute("vehicle", removed_in="0.5.0")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {**asdict(self), "label": label_to_json(self.label)}
+        return {**_json_fields(self), "label": label_to_json(self.label)}
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class FailureRecord:
         task: Name of the task; None without tasks.
         cost: Cost of the attempt.
         reason: Why it failed; None if it was not said.
-        who: Vehicle or crew that tried; None if the study has none.
+        vehicle: Vehicle or crew that tried; None if the study has none.
     """
 
     id: int
@@ -79,7 +82,19 @@ class FailureRecord:
     task: str | None
     cost: float
     reason: str | None
-    who: str | None = None
+    vehicle: str | None = None
+
+    who = deprecated_attribute("vehicle", removed_in="0.5.0")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return _json_fields(self)
+
+
+def _json_fields(record: MeasurementRecord | FailureRecord) -> dict[str, Any]:
+    data = asdict(record)
+    data["who"] = data.pop("vehicle")  # as earlier releases call it
+    return data
 
 
 def failure_records(state: StudyState) -> list[FailureRecord]:
@@ -99,7 +114,7 @@ def failure_records(state: StudyState) -> list[FailureRecord]:
                 task=None if tasks is None else tasks.names[action.task],
                 cost=action.cost,
                 reason=failure.reason,
-                who=action.who,
+                vehicle=action.vehicle,
             )
         )
     return records
@@ -127,7 +142,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 cost=action.cost,
                 spent=spent,
                 value=value,
-                who=action.who,
+                vehicle=action.vehicle,
                 repeats=action.repeats,
                 label=domain.label(index),
                 key=keys.get(action.id),
@@ -159,8 +174,11 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
         frame.insert(
             2, "label_" if "label" in columns else "label", [record.label for record in records]
         )
-    for name in ("who", "repeats"):
-        own = [getattr(record, name) for record in records]
+    more: dict[str, list[Any]] = {
+        "who": [record.vehicle for record in records],
+        "repeats": [record.repeats for record in records],
+    }
+    for name, own in more.items():
         if any(value is not None for value in own):  # only where there are vehicles or repeats
             heading = f"{name}_" if name in columns else name
             frame[heading] = pd.Series(own, dtype="Int64" if name == "repeats" else object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from truvar._deprecation import deprecated_argument
 from truvar.exceptions import StudyNotFoundError
 from truvar.messages import for_interface
 from truvar.storage import open_storage
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def load(url: str, name: str | None = None, who: str | None = None) -> Study:
+@deprecated_argument("who", "author", removed_in="0.5.0")
+def load(url: str, name: str | None = None, author: str | None = None) -> Study:
     """Open a stored study, in the state that its last event left.
 
     The database is opened once, whether a name is given or not.
@@ -23,7 +25,7 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
         url: URL of the store, such as "sqlite:///lake.db" or
             "postgresql://user:password@host/database".
         name: Name of the study; None opens the only study of the store.
-        who: Author of the events that this object writes; default: the user and the machine.
+        author: Author of the events that this object writes; default: the user and the machine.
 
     Returns:
         The study. Others may work on it at the same time (see `Study.refresh`).
@@ -51,7 +53,7 @@ def load(url: str, name: str | None = None, who: str | None = None) -> Study:
                 f"give {remedy}"
             )
         (name,) = names
-    return Study.from_event_log(store.get_event_log(name), name, who)
+    return Study.from_event_log(store.get_event_log(name), name, author)
 
 
 def studies(url: str) -> pd.DataFrame:

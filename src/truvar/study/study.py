@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truvar._deprecation import deprecated_alias
+from truvar._deprecation import deprecated_alias, deprecated_argument
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
@@ -30,20 +32,23 @@ from truvar.exceptions import (
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
+from truvar.storage.base import Event as StoredEvent
 from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
-from truvar.study._handlers import handle
+from truvar.study._handlers import HANDLERS
+from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
-from truvar.study._state import HISTORY_COLUMNS, StudyState
+from truvar.study._state import StudyState
 from truvar.study.base import BaseStudy
-from truvar.study.commands import Command, Correct, Receipt, check_measurement
+from truvar.study.commands import Command, Correct, Receipt
 from truvar.study.limits import check_study_limits
 from truvar.study.lookahead import Lookahead, lookahead
+from truvar.study.operations import HistoryRow
 from truvar.study.outliers import outlier_ids, outlier_messages
 from truvar.study.records import (
     FailureRecord,
@@ -71,8 +76,8 @@ class Study(BaseStudy, LocalViews):
     known.
 
     The state of a study is rebuilt from its event log. Several people or programs may work on a
-    stored study at once: every method that changes it first takes over what the others did. What it
-    says in between is as of its last change or `refresh`.
+    stored study at the same time. Each change first replays events written by others; reads reflect
+    the last change or `refresh()`.
 
     One object may be shared by threads and by asyncio tasks: its methods wait for each other. A
     transaction keeps the others out until it ends, so a task must not await anything within one.
@@ -86,7 +91,7 @@ class Study(BaseStudy, LocalViews):
             measurements. The name of a column of the domain's table, an array with a value per
             point of the domain, or a function of points (q, d) that returns (q,) is a mean
             function, and the kernel describes the deviations from it. With a known kernel it is
-            taken as it is; with a learned one a constant on top of it is learned too.
+            taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
@@ -112,8 +117,8 @@ class Study(BaseStudy, LocalViews):
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
             event log; default: memory.
         name: Name of the study; required in a database.
-        who: Author of the events that this object writes; default: the user and the machine. If it
-            is the name of a vehicle, that vehicle asks and measures.
+        author: Author of the events that this object writes; default: the user and the machine. If
+            it is the name of a vehicle, that vehicle asks and measures.
 
     Raises:
         InvalidArgumentError: If an argument has the wrong type or range.
@@ -130,6 +135,7 @@ class Study(BaseStudy, LocalViews):
         >>> study.result().above
     """
 
+    @deprecated_argument("who", "author", removed_in="0.5.0")
     def __init__(
         self,
         domain: Domain,
@@ -150,7 +156,7 @@ class Study(BaseStudy, LocalViews):
         limits: Mapping[str, float] | None = None,
         store: str | EventLog | None = None,
         name: str | None = None,
-        who: str | None = None,
+        author: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
             raise InvalidArgumentError(
@@ -184,17 +190,17 @@ class Study(BaseStudy, LocalViews):
         state = StudyState(config)
         check_starts(state)
         event_log = InMemoryEventLog() if store is None else _new_event_log(store, name)
-        self._initialize(state, event_log, name, who)
-        with self._session.transaction(self.who) as write:
+        self._initialize(state, event_log, name, author)
+        with self._session.transaction(self.author) as write:
             write("created", **config.to_details())
 
     def _initialize(
-        self, state: StudyState, event_log: EventLog, name: str | None, who: str | None
+        self, state: StudyState, event_log: EventLog, name: str | None, author: str | None
     ) -> None:
         config = state.config
         actions = state.learner.actions
         self.name = name
-        self.who = who or whoami()
+        self.author = author or whoami()
         self.domain = config.domain
         self.goal = config.goal
         self.policy = config.policy
@@ -210,13 +216,23 @@ class Study(BaseStudy, LocalViews):
         self._named_outliers = set(outlier_ids(state))  # measurements that a warning has named
 
     @classmethod
-    def from_event_log(cls, event_log: EventLog, name: str | None, who: str | None = None) -> Study:
+    @deprecated_argument("who", "author", removed_in="0.5.0")
+    def from_event_log(
+        cls,
+        event_log: EventLog,
+        name: str | None,
+        author: str | None = None,
+        *,
+        source: Study | None = None,
+    ) -> Study:
         """Open the study whose events an event log holds.
 
         Args:
             event_log: The event log; its first event holds the problem.
             name: Name of the study.
-            who: Author of the events that this object writes; default: the user and the machine.
+            author: Author of the events that this object writes; default: the user and the machine.
+            source: Another object of the same study, whose state is copied, so that only the events
+                after it are replayed.
 
         Raises:
             DamagedStudyError: If the events do not make a study.
@@ -224,8 +240,9 @@ class Study(BaseStudy, LocalViews):
         study = cls.__new__(cls)
         try:
             events = event_log.since(0)
-            state = StudyState(StudyConfig.from_details(events[0].details))
-            state.replay(events)
+            state = None if source is None else _copied_state(source, events)
+            state = state or StudyState(StudyConfig.from_details(events[0].details))
+            state.replay(events[state.version :])
             check_summary = getattr(event_log, "check_summary", None)
             if check_summary is not None:
                 check_summary(state.summary)
@@ -236,22 +253,23 @@ class Study(BaseStudy, LocalViews):
                 f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy "
                 "of its store"
             ) from error
-        study._initialize(state, event_log, name, who)
+        study._initialize(state, event_log, name, author)
         return study
 
     def __reduce__(self) -> Any:
-        """Pickle and copy the study as its events: the state of some models holds functions that cannot be pickled."""
-        arguments = (self._session.event_log, self.name, self.who)
+        """Pickle and copy the study as its events; some models hold functions."""
+        arguments = (self._session.event_log, self.name, self.author)
         return type(self).from_event_log, arguments, {"_stop_reason": self._stop_reason}
 
     @classmethod
+    @deprecated_argument("who", "author", removed_in="0.5.0")
     def from_json(
         cls,
         text: str,
         *,
         store: str | EventLog | None = None,
         name: str | None = None,
-        who: str | None = None,
+        author: str | None = None,
     ) -> Study:
         """Open a study that `to_json` wrote.
 
@@ -260,7 +278,7 @@ class Study(BaseStudy, LocalViews):
             store: URL of the database to put the study into, or an empty event log; default:
                 memory.
             name: Name of the study; default: its own.
-            who: Author of the events that this object writes; default: the user and the machine.
+            author: Author of the events that this object writes; default: the user and the machine.
 
         Raises:
             SerializationError: If the text is not an exported study, or of an unknown format.
@@ -268,7 +286,7 @@ class Study(BaseStudy, LocalViews):
             StudyExistsError: If the store has a study of that name already.
         """
         stored_name, events = study_from_json(text)
-        study = cls.from_event_log(InMemoryEventLog(events), name or stored_name, who)
+        study = cls.from_event_log(InMemoryEventLog(events), name or stored_name, author)
         if store is not None:
             event_log = _new_event_log(store, study.name)
             study._session.event_log = event_log
@@ -280,31 +298,45 @@ class Study(BaseStudy, LocalViews):
     # -- changing
     # ----------------------------------------------------------------------------------------------
 
-    def execute(self, command: Command) -> Receipt:
+    def execute(self, command: Command, cancelled: Event | None = None) -> Receipt:
+        """Execute a command, as `BaseStudy.execute` does.
+
+        Args:
+            command: The command.
+            cancelled: Set by others once nobody waits for the change any longer; it is not stored
+                then.
+
+        Raises:
+            ChangeCancelledError: If it was cancelled. Nothing has changed then.
+        """
         state = self._state
         checked = command.check()
         receipt = self._session.change(
-            lambda write: handle(state, checked, write), self.who, rewrites=command.rewrites
+            partial(HANDLERS[type(checked)], state, checked),
+            self.author,
+            rewrites=command.rewrites,
+            cancelled=cancelled,
         )
         if command.resumes:
             self._stop_reason = None
         if isinstance(command, Correct):
             self._named_outliers.difference_update(receipt.ids)
-        new = [id_ for id_ in outlier_ids(state) if id_ not in self._named_outliers]
-        if not new:
+        outliers = outlier_ids(state)
+        if self._named_outliers.issuperset(outliers):
             return receipt
+        new = [id_ for id_ in outliers if id_ not in self._named_outliers]
         self._named_outliers.update(new)
         messages = outlier_messages(measurement_records(state), new)
         return replace(receipt, warnings={**messages, **receipt.warnings})
 
-    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> list[int]:
+    def _tell_all(self, measurements: Sequence[MeasurementInput]) -> Receipt:
         from truvar.study.measurements_io import tell_all
 
         return tell_all(self, measurements)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._session.transaction(self.who):
+        with self._session.transaction(self.author):
             yield
 
     def refresh(self) -> None:
@@ -364,7 +396,7 @@ class Study(BaseStudy, LocalViews):
     def history(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(self._state.history, columns=list(HISTORY_COLUMNS))
+        return pd.DataFrame(self._state.history, columns=list(HistoryRow._fields))
 
     @property
     def events(self) -> pd.DataFrame:
@@ -401,7 +433,7 @@ class Study(BaseStudy, LocalViews):
         return next((check for check in checks if check.reason is None), checks[0])
 
     def _departures(self, *, every: bool = True) -> list[Departure]:
-        """Return the departures of all vehicles, or of the first; what does not travel is the same for all."""
+        """Return the departures of all vehicles, or of the first alone."""
         names: list[str | None] = [*self._state.config.vehicles] or [None]
         return [departure(self._state, name) for name in (names if every else names[:1])]
 
@@ -443,6 +475,14 @@ class Study(BaseStudy, LocalViews):
     together = deprecated_alias("transaction", removed_in="0.4.0")
 
 
+def _copied_state(source: Study, events: Sequence[StoredEvent]) -> StudyState | None:
+    """Return a copy of the state of a study, if these are its events; None otherwise."""
+    state: StudyState = source._session.call(source._state.copy)
+    if not 0 < state.version <= len(events):
+        return None
+    return state if events[state.version - 1].time == state.changed_at else None
+
+
 def _stored_config(config: StudyConfig) -> StudyConfig:
     """Return the settings as they are in a store.
 
@@ -474,7 +514,7 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
 
 
 def _family(kernel: Any, transform: Any) -> Any:
-    """Return the kernel, or what `Learned(...)` a name or None stands for, with the transform if one is given."""
+    """Return the kernel, or `Learned(...)` for a name or None, with the transform given."""
     if kernel is None or isinstance(kernel, str):
         kernel = Learned(kernel or "matern52")
     if transform is None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from truvar._deprecation import deprecated_attribute
 from truvar._representation import html_card
 from truvar.domain.action import Action
 from truvar.messages import format_coordinates
@@ -29,7 +30,7 @@ class Suggestion:
         noise: Noise variance of the measurement.
         cost: Cost of the measurement, travel included.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
-        who: Vehicle or crew that it is for; None if the study has none.
+        vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
     """
@@ -42,8 +43,10 @@ class Suggestion:
     noise: float
     cost: float
     gain: float
-    who: str | None = None
+    vehicle: str | None = None
     label: Any = None
+
+    who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
     @property
     def score(self) -> float:
@@ -52,7 +55,8 @@ class Suggestion:
 
     def __repr__(self) -> str:
         own = [
-            (name, getattr(self, name)) for name in ("id", "point", "level", "task", "who", "label")
+            (name, getattr(self, name))
+            for name in ("id", "point", "level", "task", "vehicle", "label")
         ]
         named = [f"{name}={value!r}" for name, value in own if value is not None]
         numbers = [f"{name}={getattr(self, name)!r}" for name in ("noise", "cost", "gain")]
@@ -61,7 +65,7 @@ class Suggestion:
     def _repr_html_(self) -> str:
         rows = [
             ("measure", format_coordinates(self.point)),
-            *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "who")],
+            *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
             ("cost", f"{self.cost:.6g}"),
             ("then", f"study.tell({self.id}, VALUE)"),
@@ -70,7 +74,9 @@ class Suggestion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {**asdict(self), "label": label_to_json(self.label)}
+        data = asdict(self)
+        data["who"] = data.pop("vehicle")  # as earlier releases call it
+        return {**data, "label": label_to_json(self.label)}
 
 
 def suggestion_of(state: StudyState, action: Action) -> Suggestion:
@@ -89,6 +95,6 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
-        who=action.who,
+        vehicle=action.vehicle,
         label=domain.label(index),
     )

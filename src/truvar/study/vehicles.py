@@ -59,38 +59,40 @@ class VehicleStatus:
 
 
 def resolve_vehicle(
-    config: StudyConfig, who: str | None, author: str, *, required: bool
+    config: StudyConfig, vehicle: str | None, author: str, *, required: bool
 ) -> str | None:
     """Return the vehicle that a caller means.
 
     Args:
         config: The settings of the study.
-        who: The name that the caller gives, if any.
-        author: Author of the events, who counts as the vehicle of that name.
+        vehicle: The name that the caller gives, if any.
+        author: Author of the events, which counts as the vehicle of that name.
         required: Whether one of several vehicles must be meant.
 
     Raises:
         InvalidArgumentError: If there is no such vehicle, or it is not clear which one is meant.
     """
     names = list(config.vehicles)
-    if who is not None:
+    if vehicle is not None:
         if not names:
             remedy = for_interface(
                 "Study(vehicles=[...])", problem="[vehicles] in the problem file"
             )
             raise InvalidArgumentError(
-                f"this study has no vehicles, got who={who!r}; leave it out, or create a study "
-                f"with {remedy}"
+                f"this study has no vehicles, got vehicle={vehicle!r}; leave it out, or create a "
+                f"study with {remedy}"
             )
-        if who not in names:
-            raise InvalidArgumentError(unknown_name("vehicle", who, names))
-        return who
+        if vehicle not in names:
+            raise InvalidArgumentError(unknown_name("vehicle", vehicle, names))
+        return vehicle
     if author in names:
         return author
     if len(names) == 1:
         return names[0]
     if names and required:
-        option = for_interface(f"who={names[0]!r}", cli=f"--who {names[0]}", http=f"who {names[0]}")
+        option = for_interface(
+            f"vehicle={names[0]!r}", cli=f"--vehicle {names[0]}", http=f"vehicle {names[0]}"
+        )
         raise InvalidArgumentError(
             f"this study has the vehicles {', '.join(names)}, and a suggestion is for one of them; "
             "say for which, such "
@@ -99,62 +101,62 @@ def resolve_vehicle(
     return None
 
 
-def start_position(state: StudyState, who: str | None) -> Array | str | None:
+def start_position(state: StudyState, vehicle: str | None) -> Array | str | None:
     """Return where a vehicle starts: its own start, or that of the cost."""
     config = state.config
     start = config.cost.start if isinstance(config.cost, Cost) else None
-    if who is not None and config.vehicles[who].start is not None:
-        start = config.vehicles[who].start
+    if vehicle is not None and config.vehicles[vehicle].start is not None:
+        start = config.vehicles[vehicle].start
     return state.learner.actions.position(start)
 
 
-def last_position(state: StudyState, who: str | None = None) -> Array | str | None:
+def last_position(state: StudyState, vehicle: str | None = None) -> Array | str | None:
     """Return the position that travel of a vehicle starts from.
 
     That is its latest suggestion or unsuggested measurement, or else its start.
 
     Args:
         state: The state of the study.
-        who: The vehicle; None for the single crew of a study without vehicles.
+        vehicle: The vehicle; None for the single crew of a study without vehicles.
     """
     d = len(state.config.domain.columns)
     for visit in reversed(state.positions):
-        if not state.config.vehicles or (who is not None and visit.who == who):
+        if not state.config.vehicles or (vehicle is not None and visit.vehicle == vehicle):
             return visit.point[:d]
-    if who is None and state.config.vehicles:
+    if vehicle is None and state.config.vehicles:
         return None
-    return start_position(state, who)
+    return start_position(state, vehicle)
 
 
-def departure(state: StudyState, who: str | None, budget: float | None = None) -> Departure:
+def departure(state: StudyState, vehicle: str | None, budget: float | None = None) -> Departure:
     """Return where a vehicle is, how fast it is, and what it may still spend.
 
     Args:
         state: The state of the study.
-        who: The vehicle; None for the single crew.
-        budget: Total cost that all measurements, and the return legs if they are compulsory, must
+        vehicle: The vehicle; None for the single crew.
+        budget: Total cost that all measurements, and the return legs if compulsory, must
             stay within; None: the budget among the limits of the study if the return leg is
             compulsory, otherwise only that of the vehicle.
     """
     config = state.config
     actions = state.learner.actions
-    vehicle = config.vehicles.get(who, Vehicle()) if who is not None else Vehicle()
-    home = start_position(state, who) if actions.must_return else None
-    position = last_position(state, who)
+    own = config.vehicles.get(vehicle, Vehicle()) if vehicle is not None else Vehicle()
+    home = start_position(state, vehicle) if actions.must_return else None
+    position = last_position(state, vehicle)
     if budget is None and actions.must_return:
         budget = config.limits.get("budget")
     left = np.inf
     if budget is not None:
         left = budget - state.learner.spent - sum(action.cost for action in state.pending.values())
-        others = [name for name in config.vehicles if name != who]
+        others = [name for name in config.vehicles if name != vehicle]
         left -= sum(_return_cost(state, name) for name in others)
-    if vehicle.budget is not None:
-        left = min(left, vehicle.budget - _committed(state, who))
-    return Departure(position, vehicle.speed, home, left)
+    if own.budget is not None:
+        left = min(left, own.budget - _committed(state, vehicle))
+    return Departure(position, own.speed, home, left)
 
 
 def check_starts(state: StudyState) -> None:
-    """Check the starts of all vehicles, and that the return leg has somewhere to lead.
+    """Check the starts of all vehicles, and that vehicles which must return have one.
 
     Raises:
         InvalidArgumentError: If a start is not a position, a vehicle that must return has none, or
@@ -188,11 +190,12 @@ def vehicle_statuses(state: StudyState) -> list[VehicleStatus]:
 
 
 def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
-    """Return a suggestion for the vehicle that has spent least, or for the next one if it can do nothing more.
+    """Return a suggestion for the vehicle that has spent least and can still measure.
 
     Args:
         study: The study, with or without vehicles.
-        budget: Total cost that the study must stay within; it counts if the return leg is compulsory.
+        budget: Total cost that the study must stay within; it counts if the return leg is
+            compulsory.
 
     Raises:
         Finished: If there is nothing to suggest for any of them.
@@ -203,23 +206,23 @@ def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
     order = sorted(study.vehicle_statuses, key=lambda status: status.spent)
     for status in order[:-1]:
         with suppress(Finished):
-            return study.ask(who=status.name, budget=budget)
-    return study.ask(who=order[-1].name, budget=budget)
+            return study.ask(vehicle=status.name, budget=budget)
+    return study.ask(vehicle=order[-1].name, budget=budget)
 
 
-def _status(state: StudyState, who: str | None) -> VehicleStatus:
-    position = last_position(state, who)
-    pending = [action for action in state.pending.values() if action.who == who]
-    budget = None if who is None else state.config.vehicles[who].budget
-    back = _return_cost(state, who)
-    left = None if budget is None else budget - _committed(state, who) - back
+def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
+    position = last_position(state, vehicle)
+    pending = [action for action in state.pending.values() if action.vehicle == vehicle]
+    budget = None if vehicle is None else state.config.vehicles[vehicle].budget
+    back = _return_cost(state, vehicle)
+    left = None if budget is None else budget - _committed(state, vehicle) - back
     return VehicleStatus(
-        name=who,
+        name=vehicle,
         position=state.config.domain.named(position)
         if isinstance(position, np.ndarray)
         else position,
-        steps=sum(action.who == who for action, _ in state.learner.observations),
-        spent=spent_by(state, who),
+        steps=sum(action.vehicle == vehicle for action, _ in state.learner.observations),
+        spent=spent_by(state, vehicle),
         pending=tuple(action.id for action in pending),
         pending_cost=float(sum(action.cost for action in pending)),
         return_cost=back,
@@ -228,25 +231,25 @@ def _status(state: StudyState, who: str | None) -> VehicleStatus:
     )
 
 
-def _return_cost(state: StudyState, who: str | None) -> float:
-    """Return the cost of the return leg from the position of a vehicle; 0 if it need not return."""
+def _return_cost(state: StudyState, vehicle: str | None) -> float:
+    """Return the cost of the return leg of a vehicle; 0 if it need not return."""
     actions = state.learner.actions
     if not actions.must_return:
         return 0.0
-    speed = 1.0 if who is None else state.config.vehicles[who].speed
+    speed = 1.0 if vehicle is None else state.config.vehicles[vehicle].speed
     return actions.return_cost(
-        Departure(speed=speed, home=start_position(state, who)), last_position(state, who)
+        Departure(speed=speed, home=start_position(state, vehicle)), last_position(state, vehicle)
     )
 
 
-def spent_by(state: StudyState, who: str | None) -> float:
+def spent_by(state: StudyState, vehicle: str | None) -> float:
     """Return the cost of the measurements of a vehicle, those that failed included."""
     made = [action for action, _ in state.learner.observations]
     failed = [attempt.action for attempt in state.learner.failures]
-    return float(sum(action.cost for action in [*made, *failed] if action.who == who))
+    return float(sum(action.cost for action in [*made, *failed] if action.vehicle == vehicle))
 
 
-def _committed(state: StudyState, who: str | None) -> float:
-    """Return the cost of the measurements, failed ones included, and pending suggestions of a vehicle."""
-    pending = sum(action.cost for action in state.pending.values() if action.who == who)
-    return spent_by(state, who) + float(pending)
+def _committed(state: StudyState, vehicle: str | None) -> float:
+    """Return the cost of all measurements and pending suggestions of a vehicle."""
+    pending = sum(action.cost for action in state.pending.values() if action.vehicle == vehicle)
+    return spent_by(state, vehicle) + float(pending)

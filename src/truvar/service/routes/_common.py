@@ -12,10 +12,12 @@ from truvar.messages import current_interface
 from truvar.problem.schema import ProblemSpec
 from truvar.service._disconnection import while_connected
 from truvar.service._limits import is_plain_text
+from truvar.service._schemas import CommandBody
 from truvar.service._sessions import StudySessions
 from truvar.service._uploads import Upload, UploadKind
 from truvar.service.serializers import encode
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
+from truvar.study.commands import Receipt
 from truvar.study.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +38,7 @@ Author = Annotated[
 
 
 def body_class(model: type[Any]) -> Callable[[F], F]:
-    """Return a decorator that sets the class of a route's body, where it depends on the limits of the server.
+    """Return a decorator that sets the class of a route's body, which is made at run time.
 
     Args:
         model: A subclass of the class that the route is annotated with.
@@ -72,10 +74,23 @@ async def change_study(
     """Change a study and return the answer of `work` in JSON."""
 
     def signed(study: Study) -> Any:
-        study.who = author_name(author)
+        study.author = author_name(author)
         return work(study)
 
     return json_response(await sessions.write(name, signed))
+
+
+async def execute(
+    sessions: StudySessions,
+    name: str,
+    author: str | None,
+    body: CommandBody,
+    answer: Callable[[Study, Receipt], Any],
+) -> Response:
+    """Execute the command of a request and return the answer, made from the receipt, in JSON."""
+    return await change_study(
+        sessions, name, author, lambda study: answer(study, study.execute(body.command(study)))
+    )
 
 
 async def upload_response(
@@ -122,10 +137,10 @@ async def cached_response(
     return Response(content, media_type=JSON)
 
 
-def change_summary(study: Study, id_: int) -> dict[str, Any]:
-    """Return the short answer to a change, as it is sent over slow connections."""
+def change_summary(study: Study, receipt: Receipt) -> dict[str, Any]:
+    """Return the short answer to a command, as it is sent over slow connections."""
     return {
-        "id": id_,
+        "id": receipt.ids[0] if receipt.ids else 0,
         "version": study.version,
         "steps": study.steps,
         "spent": study.spent,

@@ -14,9 +14,10 @@ from fastapi.responses import Response, StreamingResponse
 from truvar.exceptions import InvalidArgumentError, TruvarError
 from truvar.service import serializers
 from truvar.service._limits import ServiceLimits, is_plain_text
-from truvar.service._schemas import Note, note_body
+from truvar.service._schemas import CommandBody, body_of
 from truvar.service._sessions import StudySessions
-from truvar.service.routes._common import Author, StudyName, body_class, change_study, json_response
+from truvar.service.routes._common import Author, StudyName, body_class, execute, json_response
+from truvar.study.commands import Note, Receipt
 from truvar.study.study import Study
 
 POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
@@ -37,18 +38,17 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     streams = asyncio.Semaphore(limits.streams)
 
     @routes.post("/studies/{name:path}/note", summary="Add a remark to the event log")
-    @body_class(note_body(limits))
-    async def note(name: StudyName, body: Note, who: Author = None) -> Response:
-        if not is_plain_text(body.text):
+    @body_class(body_of(Note, text={"max_length": limits.text}))
+    async def note(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        if not is_plain_text(body.arguments["text"]):
             raise InvalidArgumentError(
                 "a note must be plain text, got a control character; leave it out"
             )
 
-        def work(study: Study) -> Any:
-            study.note(body.text)
-            return {"version": study.version}
+        def answer(study: Study, receipt: Receipt) -> Any:
+            return {"version": receipt.version}
 
-        return await change_study(sessions, name, who, work)
+        return await execute(sessions, name, author, body, answer)
 
     @routes.get("/studies/{name:path}/events", summary="The events, newest first")
     async def events(

@@ -33,9 +33,9 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         )
 
     @routes.post("/studies", status_code=201, summary="Create a study")
-    async def create(body: Create, request: Request, who: Author = None) -> Response:
+    async def create(body: Create, request: Request, author: Author = None) -> Response:
         name = check_study_name(body.name)
-        author = author_name(who)
+        author = author_name(author)
         if body.problem is None:
             return await upload_response(
                 sessions, request, "study", body.study or {}, name, author, status=201
@@ -49,21 +49,21 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         "/studies/{name:path}/rename", summary="Give a study another name; its event log notes it"
     )
     async def rename(
-        request: Request, name: StudyName, body: Rename, who: Author = None
+        request: Request, name: StudyName, body: Rename, author: Author = None
     ) -> Response:
         _check_administration(request, name, body.confirm)
-        await sessions.rename(name, check_study_name(body.name), author_name(who))
+        await sessions.rename(name, check_study_name(body.name), author_name(author))
         return json_response({"name": body.name})
 
     @routes.post(
         "/studies/{name:path}/delete", summary="Delete a study for good; log and store tell of it"
     )
     async def delete(
-        request: Request, name: StudyName, body: Delete, who: Author = None
+        request: Request, name: StudyName, body: Delete, author: Author = None
     ) -> Response:
         _check_administration(request, name, body.confirm)
         return json_response(
-            {"name": name, "events": await sessions.delete(name, author_name(who))}
+            {"name": name, "events": await sessions.delete(name, author_name(author))}
         )
 
     return routes

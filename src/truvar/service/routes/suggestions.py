@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
@@ -11,19 +9,18 @@ from truvar.messages import current_interface
 from truvar.service._choices import ChoiceRequest
 from truvar.service._disconnection import while_connected
 from truvar.service._limits import ServiceLimits
-from truvar.service._schemas import Ask, Withdraw, ask_body
+from truvar.service._schemas import CommandBody, MeasurementBody, body_of
 from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import (
     Author,
     StudyName,
     author_name,
     body_class,
-    change_study,
     change_summary,
+    execute,
     json_response,
 )
-from truvar.study import commands
-from truvar.study.study import Study
+from truvar.study.commands import Ask, Withdraw
 
 
 def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
@@ -31,16 +28,14 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/studies/{name:path}/ask", summary="Ask where to measure next")
-    @body_class(ask_body(limits))
-    async def ask(name: StudyName, body: Ask, request: Request, who: Author = None) -> Response:
+    @body_class(body_of(Ask, n={"le": limits.batch}))
+    async def ask(
+        name: StudyName, body: CommandBody, request: Request, author: Author = None
+    ) -> Response:
         choice = ChoiceRequest(
-            author=author_name(who),
+            author=author_name(author),
             interface=current_interface(),
-            n=body.n,
-            lease=body.lease,
-            who=body.who,
-            budget=body.budget,
-            context=body.context,
+            command=Ask(**body.arguments),
             max_pending=limits.waiting,
         )
         return json_response(await while_connected(request, sessions.choose(name, choice)))
@@ -48,11 +43,8 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     @routes.post(
         "/studies/{name:path}/withdraw", summary="Withdraw a suggestion, or remove a measurement"
     )
-    async def withdraw(name: StudyName, body: Withdraw, who: Author = None) -> Response:
-        def work(study: Study) -> Any:
-            study.execute(commands.Withdraw(body.id, body.reason, body.again))
-            return change_summary(study, body.id)
-
-        return await change_study(sessions, name, who, work)
+    @body_class(body_of(Withdraw, MeasurementBody))
+    async def withdraw(name: StudyName, body: CommandBody, author: Author = None) -> Response:
+        return await execute(sessions, name, author, body, change_summary)
 
     return routes

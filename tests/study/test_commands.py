@@ -1,0 +1,64 @@
+"""Requests, command line and Python have the arguments and limits of the commands, which are declared once."""
+
+from dataclasses import fields
+
+import pytest
+
+from truvar.cli import COMMANDS
+from truvar.cli._parser import command_help
+from truvar.exceptions import InvalidArgumentError
+from truvar.study import commands
+from truvar.study.commands import ARGUMENTS, MAX_LEASE, Ask, Receipt
+from truvar.study.limits import DEFAULT_RETRIES
+
+OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise, or do not have
+ALL = [each for each in commands.Command.__subclasses__() if each is not commands.Fit]
+
+
+def arguments_of(command: type[commands.Command]) -> set[str]:
+    return {field.name for field in fields(command)} - OWN
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_every_argument_of_a_command_is_described(command):
+    assert arguments_of(command) <= ARGUMENTS.keys()
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_the_body_of_a_request_has_the_arguments_of_its_command(command):
+    schemas = pytest.importorskip("truvar.service._schemas", reason="needs pydantic")
+    body = schemas.body_of(command)
+    assert set(body.model_fields) == arguments_of(command)
+    assert all(field.description for field in body.model_fields.values())
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_the_command_line_has_the_options_of_its_command(command):
+    shown = {each.name: each for each in COMMANDS}.get(command.name)
+    if shown is None:
+        assert command is commands.TellRepeats  # `truvar tell --repeats`
+        return
+    text = command_help(shown)
+    for name in arguments_of(command):
+        assert not ARGUMENTS[name].is_option or f"--{name}" in text
+
+
+def test_the_limit_of_a_lease_is_the_same_in_python_and_over_http():
+    schemas = pytest.importorskip("truvar.service._schemas", reason="needs pydantic")
+    body = schemas.body_of(Ask)
+    assert Ask(lease=MAX_LEASE).check() == Ask(**body(lease=MAX_LEASE).arguments)
+    with pytest.raises(InvalidArgumentError, match="lease"):
+        Ask(lease=MAX_LEASE + 1).check()
+    with pytest.raises(ValueError, match="lease"):
+        body(lease=MAX_LEASE + 1)
+
+
+def test_the_default_of_retries_is_the_one_of_the_help():
+    (run,) = [each for each in COMMANDS if each.name == "run"]
+    assert f"or {DEFAULT_RETRIES})" in " ".join(command_help(run).split())
+
+
+def test_receipts_are_merged_in_order_and_the_last_warning_about_a_measurement_counts():
+    merged = Receipt.merged([Receipt((1,), 4, {1: "old"}), Receipt((2, 3), 6, {1: "new", 3: "x"})])
+    assert merged == Receipt((1, 2, 3), 6, {1: "new", 3: "x"})
+    assert Receipt.merged([]) == Receipt()
