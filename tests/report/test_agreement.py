@@ -94,8 +94,8 @@ def test_every_text_counts_the_points_of_a_result(study: tv.Study, page_words: s
         assert label in figure_texts
     note = "95 % that it is one of these"
     if study.goal.level_set:
-        n_wrong = study.result().classify(pointwise=0.95).wrong.high
-        note = f"each with at least 95 %; at most {n_wrong:g} wrong"
+        n_wrong = study.result().classify(pointwise=0.95).max_wrong
+        note = f"each with at least 95 %; at most {n_wrong} wrong"
     assert f"({note})" in status
     assert f"({note})" in page_words
     assert f"({note})" in figure_texts
@@ -170,7 +170,7 @@ def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
         n_shown = n["above"] + n["below"]
         assert f"{n_shown} of {len(result.mean)} points are shown" in statement
         assert f"{n['above']} above 0.3 and {n['below']} below" in statement
-        assert f"at most {result.classes.wrong.high:g} of them" in statement
+        assert f"at most {result.classes.max_wrong} of them" in statement
         assert f"{n['undecided']} are undecided" in statement
         for further in result.certificate.further:
             assert further in " ".join(status_text(study, TerminalStyle(width=300)).split())
