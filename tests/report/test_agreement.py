@@ -19,6 +19,7 @@ from truvar.report._text_map import text_map
 from truvar.report.html_report import render_html_report
 from truvar.report.status import BOUNDS_TITLE, progress_texts, status_text
 from truvar.report.tables import write_report
+from truvar.report.tell_summary import tell_summary
 from truvar.report.terminal import TerminalStyle
 from truvar.service import serializers
 
@@ -176,6 +177,18 @@ def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
             assert further in " ".join(status_text(study, TerminalStyle(width=300)).split())
     elif n["undecided"] > 1:
         assert f"one of {n['undecided']} points" in statement
+
+
+def test_cards_and_answers_to_values_count_the_same_points(study: tv.Study) -> None:
+    result = study.result()
+    n = counts(result.classes)
+    told = tell_summary([1], result, study)
+    assert f"undecided {n['undecided']}" in told
+    if study.goal.level_set:
+        assert f"above {n['above']}, below {n['below']}" in told
+        card = f"{n['above']} above, {n['below']} below, {n['undecided']} undecided of"
+        assert card in repr(study)
+        assert card in study._repr_html_()
 
 
 def test_no_default_figure_shows_the_paper_s_sets(study: tv.Study) -> None:
