@@ -42,15 +42,20 @@ COUNT_TOLERANCE = (
     0.05  # share of the number of points that are stated to be above, below or undecided
 )
 SCORE_TOLERANCE = 0.02  # of F1 scores and their intervals
+WRONG_TOLERANCE = 0.25  # share of the number of wrong points, which the rarest draws decide
+SHARE_TOLERANCE = 1.5  # of the share of the points above, in percent
 TOLERANCE = 0.001  # share of every other number; or a unit of the last decimal place that is shown
 ROUNDING = 1e-12  # on top of a tolerance, which has no exact binary form
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?")
 COUNTED = re.compile(
-    r" (?:points shown as|(?:are |is )?undecided|above|below)\b"
+    r" (?:of \d+ (?:representer )?points (?:are|is) shown|surest|(?:are |is )?undecided|above|below)\b"
 )  # behind such a number
 SCORED = re.compile(
     r"F1 (?:[\d.]+ \((?:[\d.]+ to )?)?$"
 )  # before a score or an end of its interval
+WRONG = re.compile(r" (?:of them )?(?:(?:are|is) )?wrong\b")  # behind a number of points
+WRONG_ESTIMATE = re.compile(r"wrong=(?:[\d.]+ \((?:[\d.]+ to )?)?$")  # before one
+SHARE = re.compile(r" (?:(?:and|to) \d+\.?\d* )?% (?:of all|lie)\b")  # behind a share of the points
 FENCE = re.compile(
     r"^(?P<mark><!-- not run: (?P<why>.+?) -->\n+)?```(?P<kind>[a-z]*)[^\n]*\n(?P<code>.*?)^```$",
     re.M | re.S,
@@ -261,8 +266,13 @@ def tolerance(text: str, number: re.Match[str]) -> float:
     value = abs(_value(number[0]))
     if COUNTED.match(text, number.end()):
         return max(1.0, COUNT_TOLERANCE * value)
-    if SCORED.search(text[: number.start()]):
+    before = text[: number.start()]
+    if SCORED.search(before):
         return SCORE_TOLERANCE + ROUNDING
+    if WRONG.match(text, number.end()) or WRONG_ESTIMATE.search(before):
+        return max(2.0, WRONG_TOLERANCE * value)
+    if SHARE.match(text, number.end()):
+        return SHARE_TOLERANCE
     mantissa, _, exponent = number[0].lower().partition("e")
     _, point, decimals = mantissa.partition(".")
     last_place = 10.0 ** (int(exponent or 0) - len(decimals)) if point else 0.0

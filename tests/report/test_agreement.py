@@ -19,6 +19,7 @@ from truvar.report._text_map import text_map
 from truvar.report.html_report import render_html_report
 from truvar.report.status import BOUNDS_TITLE, progress_texts, status_text
 from truvar.report.tables import write_report
+from truvar.report.tell_summary import tell_summary
 from truvar.report.terminal import TerminalStyle
 from truvar.service import serializers
 
@@ -94,8 +95,8 @@ def test_every_text_counts_the_points_of_a_result(study: tv.Study, page_words: s
         assert label in figure_texts
     note = "95 % that it is one of these"
     if study.goal.level_set:
-        n_wrong = study.result().classify(pointwise=0.95).wrong.high
-        note = f"each with at least 95 %; at most {n_wrong:g} wrong"
+        n_wrong = study.result().classify(pointwise=0.95).max_wrong
+        note = f"each with at least 95 %; at most {n_wrong} wrong"
     assert f"({note})" in status
     assert f"({note})" in page_words
     assert f"({note})" in figure_texts
@@ -170,12 +171,24 @@ def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
         n_shown = n["above"] + n["below"]
         assert f"{n_shown} of {len(result.mean)} points are shown" in statement
         assert f"{n['above']} above 0.3 and {n['below']} below" in statement
-        assert f"at most {result.classes.wrong.high:g} of them" in statement
+        assert f"at most {result.classes.max_wrong} of them" in statement
         assert f"{n['undecided']} are undecided" in statement
         for further in result.certificate.further:
             assert further in " ".join(status_text(study, TerminalStyle(width=300)).split())
     elif n["undecided"] > 1:
         assert f"one of {n['undecided']} points" in statement
+
+
+def test_cards_and_answers_to_values_count_the_same_points(study: tv.Study) -> None:
+    result = study.result()
+    n = counts(result.classes)
+    told = tell_summary([1], result, study)
+    assert f"undecided {n['undecided']}" in told
+    if study.goal.level_set:
+        assert f"above {n['above']}, below {n['below']}" in told
+        card = f"{n['above']} above, {n['below']} below, {n['undecided']} undecided of"
+        assert card in repr(study)
+        assert card in study._repr_html_()
 
 
 def test_no_default_figure_shows_the_paper_s_sets(study: tv.Study) -> None:

@@ -187,7 +187,7 @@ def test_the_legend_counts_the_points_of_each_class():
     assert f"above 0.3: {classes.above.sum()}" in texts
     assert f"undecided: {classes.undecided.sum()}" in texts
     assert f"below 0.3: {classes.below.sum()}" in texts
-    assert f"(each with at least 95 %; at most {classes.wrong.high:g} wrong)" in texts
+    assert f"(each with at least 95 %; at most {classes.max_wrong} wrong)" in texts
 
 
 def test_texts_of_a_map_do_not_overlap():

@@ -25,7 +25,7 @@ def test_a_study_says_what_it_looks_for_what_it_spent_its_answer_and_what_is_nex
     assert text.splitlines()[0] == "Study 'pond': where is the value above 0.5?"
     assert "measured  4 times" in text
     assert "spent     4 of 30" in text
-    assert "of 600 points reported as above the threshold" in text
+    assert "undecided of 600 points" in text
     assert "nothing is pending: ask() suggests a measurement" in text
     study.ask(2)
     assert "next      5: x " in repr(study)

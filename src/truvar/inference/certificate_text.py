@@ -58,7 +58,7 @@ def shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Doma
 
 def wrong_text(classes: Classification) -> str:
     """Return the bound on the number of points shown that are wrong: "at most 9 of them are wrong"."""
-    n_wrong = 0 if classes.wrong is None else int(classes.wrong.high)
+    n_wrong = classes.max_wrong
     if n_wrong == 0:
         return "none of them is wrong"
     return f"at most {n_wrong} of them {_are(n_wrong)} wrong"

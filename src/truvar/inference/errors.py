@@ -109,7 +109,7 @@ class ClassErrors:
         n_relevant = int((self.relevant & (self.certainty >= min_certainty)).sum())
         return np.asarray(total * (n_relevant / n_shown))
 
-    def bounds(self, min_certainty: float, confidence: float) -> tuple[float, int, int]:
+    def bounds(self, min_certainty: float, confidence: float) -> tuple[float, float, float]:
         """Return the mean number wrong among the points of at least that certainty, and bounds on it.
 
         Args:
@@ -117,8 +117,9 @@ class ClassErrors:
             confidence: Probability with which each of the two bounds holds.
 
         Returns:
-            The mean, the lower bound and the upper bound. The bounds are whole numbers, the mean
-            lies between them, and with the probability at most the upper bound is wrong.
+            The mean, the lower bound and the upper bound. The mean lies between them; it can be
+            larger than the smallest number that is not exceeded with that probability, where errors
+            are rare and come together.
         """
         counts = np.sort(self.counts(min_certainty))
         mean = float(counts.mean())
@@ -129,7 +130,7 @@ class ClassErrors:
         if allowed >= 0:
             high = float(counts[max(self.n_draws - 1 - int(allowed + 1e-9), 0)])
         low = float(counts[min(int((1.0 - confidence) * self.n_draws), self.n_draws - 1)])
-        return mean, int(np.floor(min(low, mean))), int(np.ceil(max(high, mean) - 1e-9))
+        return mean, min(low, mean), max(float(np.ceil(high - 1e-9)), mean)
 
     def shown_with_tolerance(self, confidence: float, tolerance: float) -> Mask:
         """Return the largest set of which at most a share is wrong with a probability, (n,).

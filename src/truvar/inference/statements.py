@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,8 @@ class Classification:
         tolerance: Share of the points shown that may be wrong.
         margin: Distance from the threshold up to which a point on the other side counts as right.
         wrong: Number of points shown that are wrong: its mean, and the bounds `low` and `high`,
-            each of which holds with probability `confidence`. None for an optimum or a margin.
+            each of which holds with probability `confidence`; see `max_wrong`. None for an optimum
+            or a margin.
     """
 
     confidence: float
@@ -121,6 +122,11 @@ class Classification:
     def n_shown(self) -> int:
         """Number of points that have a class."""
         return len(self.undecided) - int(self.undecided.sum())
+
+    @property
+    def max_wrong(self) -> int:
+        """Number of points shown that are wrong at most, with probability `confidence`."""
+        return 0 if self.wrong is None else floor(self.wrong.high)
 
     @property
     def labels(self) -> np.ndarray[Any, Any]:
@@ -252,8 +258,7 @@ class JointStatements:
         if self.errors is None or not shown.any():
             return Estimate(0.0, 0.0, 0.0)
         least_certain = float(self.errors.certainty[shown].min())
-        mean, low, high = self.errors.bounds(least_certain, confidence)
-        return Estimate(mean, float(low), float(high))
+        return Estimate(*self.errors.bounds(least_certain, confidence))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates for JSON, without the arrays."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from truvar._representation import html_card, text_card
+from truvar.inference.statements import POINTWISE, JointStatements
 from truvar.report._sides import palette_keys
 from truvar.report.formatting import count_noun, format_number, format_place
 from truvar.report.status import (
@@ -68,22 +67,23 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
         return (
             [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
         )
+    n_above, n_below = _quick_counts(result)
     n = len(result.mean)
-    if result.classification is None:
-        counts = (
-            []
-            if result.bands is None
-            else np.bincount(result.bands, minlength=len(result.thresholds) + 1).tolist()
-        )
-        return [
-            (
-                "answer",
-                f"{', '.join(map(str, counts))} of {count_noun(n, 'point')}, from the lowest band",
-            )
-        ]
-    count = int(result.classification.sum())
-    asked = next(iter(palette_keys(result.goal)))
-    return [("answer", f"{count} of {count_noun(n, 'point')} reported as {asked} the threshold")]
+    sides = {"above": n_above, "below": n_below, "undecided": n - n_above - n_below}
+    asked, undecided, other = palette_keys(result.goal)
+    counts = ", ".join(f"{sides[name]} {name}" for name in (asked, other, undecided))
+    return [("answer", f"{counts} of {count_noun(n, 'point')}")]
+
+
+def _quick_counts(result: Result) -> tuple[int, int]:
+    """Return the number of points above and below as `Result.classes` has it, without joint draws if possible."""
+    source = result.source
+    is_known_threshold = getattr(result.goal, "threshold", None) is not None
+    if isinstance(source, JointStatements) or not is_known_threshold or not source.fitted:
+        return int(result.classes.above.sum()), int(result.classes.below.sum())
+    probability = result.probability
+    n_above = int((probability >= POINTWISE).sum())
+    return n_above, int((1.0 - probability >= POINTWISE).sum())
 
 
 def _next(study: BaseStudy) -> list[tuple[str, str]]:

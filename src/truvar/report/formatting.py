@@ -117,7 +117,7 @@ def class_note(result: Result) -> str:
     classes = result.classes
     if classes.pointwise is None:
         return f"{100 * classes.confidence:g} % that it is one of these"
-    n_wrong = 0 if classes.wrong is None else int(classes.wrong.high)
+    n_wrong = classes.max_wrong
     note = f"each with at least {100 * classes.pointwise:g} %"
     if classes.n_shown == 0:
         return note

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from truvar.inference.statements import Estimate
+    from truvar.study.result import Result
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
@@ -231,6 +232,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         )
     if study.goal.level_set:
         tiles.append(_score_tile("F1", statements.expected_f1, format_share))
+        tiles += _share_tile(result)
         tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
     else:
         tiles.append(_score_tile("regret", statements.expected_regret, "{:.3g}".format))
@@ -242,6 +244,19 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
             )
         )
     return tiles
+
+
+def _share_tile(result: Result) -> list[tuple[str, str]]:
+    """Return the share of the points above the threshold, or between the two; nothing before there is a model."""
+    share = result.share_above
+    if not isfinite(share.mean):
+        return []
+    where = f"above {format_number(result.thresholds[0])}"
+    if getattr(result.goal, "inside", False):
+        where = " to ".join(format_number(threshold) for threshold in result.thresholds)
+    low = f"{100 * share.low:.3g}"
+    high = f"{100 * share.high:.3g}"
+    return [(f"{100 * share.mean:.3g} %", f"of the points {where} ({low} to {high} %)")]
 
 
 def _score_tile(

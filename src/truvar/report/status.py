@@ -132,8 +132,8 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
         return [
             (
                 name,
-                f"{text}, every point on its more probable side; about {count} of "
-                f"{count_noun(len(result.mean), 'point')} are wrong then",
+                f"{text}; with every point on its more probable side, about {count} of "
+                f"{count_noun(len(result.mean), 'point')} are wrong",
             )
         ]
     return [
@@ -254,7 +254,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
             f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})",
         ),
         ("certificate", str(result.certificate)),
-        *(("further", text) for text in result.certificate.further),
+        *(("also", text) for text in result.certificate.further),
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
     ]
     progress = limit_progress(study, result, RunLimits.of(study.limits))

@@ -273,8 +273,8 @@ class Result:
         Example:
             >>> study.result().classify(0.9)
             Classification(64 above, 2281 below, 155 undecided, confidence=0.9)
-            >>> study.result().classify(pointwise=0.95).wrong.high
-            9.0
+            >>> study.result().classify(pointwise=0.95).max_wrong
+            9
         """
         check_classify(self.goal, confidence, pointwise, tolerance, margin)
         if margin > 0:
@@ -599,6 +599,7 @@ def _counts(classes: Classification) -> dict[str, Any]:
         "below": int(classes.below.sum()),
         "undecided": int(classes.undecided.sum()),
         "wrong": None if classes.wrong is None else classes.wrong.to_dict(),
+        "max_wrong": classes.max_wrong,
     }
     if classes.band is not None:
         names = enumerate(classes.band_names)
