@@ -134,3 +134,4 @@ MODELS: dict[str, Model] = {
     "BoTorch": botorch,
     "release": release,
 }
+TAKE_A_KERNEL = ("truvar", "plain")  # models that use a kernel that the study was given

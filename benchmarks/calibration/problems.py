@@ -353,6 +353,57 @@ def _quadratic(p: Array) -> Array:
     return -(weights * (p - 0.4) ** 2).sum(axis=1)
 
 
+def _corner(p: Array) -> Array:
+    return np.exp(-20 * ((p - np.array([0.8, 0.75])) ** 2).sum(axis=1))
+
+
+def _beale(p: Array) -> Array:
+    x, y = (9 * p - 4.5).T
+    value = (1.5 - x + x * y) ** 2 + (2.25 - x + x * y**2) ** 2 + (2.625 - x + x * y**3) ** 2
+    return -np.log1p(value)
+
+
+def _booth(p: Array) -> Array:
+    x, y = (20 * p - 10).T
+    return -np.log1p((x + 2 * y - 7) ** 2 + (2 * x + y - 5) ** 2)
+
+
+def _mccormick(p: Array) -> Array:
+    x, y = 5.5 * p[:, 0] - 1.5, 7 * p[:, 1] - 3
+    return -(np.sin(x + y) + (x - y) ** 2 - 1.5 * x + 2.5 * y + 1)
+
+
+def _bukin(p: Array) -> Array:
+    x, y = 10 * p[:, 0] - 15, 6 * p[:, 1] - 3
+    return -(100 * np.sqrt(np.abs(y - 0.01 * x**2)) + 0.01 * np.abs(x + 10))
+
+
+def _drop_wave(p: Array) -> Array:
+    square = ((4 * p - 2) ** 2).sum(axis=1)
+    return (1 + np.cos(4 * np.sqrt(square))) / (0.5 * square + 2)
+
+
+def _cliff(p: Array) -> Array:
+    x, y = p.T
+    return 1 / (1 + np.exp(-40 * (x - 0.3 - 0.4 * y) * (0.1 + y))) + 0.1 * np.sin(6 * x)
+
+
+def _spiral(p: Array) -> Array:
+    x, y = (2 * p - 1).T
+    return np.cos(6 * np.hypot(x, y) - np.arctan2(y, x))
+
+
+def _zakharov(p: Array) -> Array:
+    x = 8 * p - 4
+    lean = (0.5 * np.arange(1, p.shape[1] + 1) * x).sum(axis=1)
+    return -np.log1p((x**2).sum(axis=1) + lean**2 + lean**4)
+
+
+def _quiet_half(p: Array) -> Array:
+    x = p[:, 0]
+    return 0.2 * x + np.where(x > 0.6, np.sin(40 * (x - 0.6)) * (x - 0.6), 0.0)
+
+
 def _problems() -> list[Problem]:
     found: list[Problem] = []
 
@@ -374,6 +425,16 @@ def _problems() -> list[Problem]:
         (tuning, 4, "colville", _colville, 0.05),
         (tuning, 5, "friedman", _friedman, 0.1),
         (tuning, 6, "hartmann-6", _hartmann(HARTMANN_6, CENTRES_6), 0.01),
+        (tuning, 1, "quiet half", _quiet_half, 0.03),
+        (tuning, 2, "corner", _corner, 0.01),
+        (tuning, 2, "beale", _beale, 0.02),
+        (tuning, 2, "booth", _booth, 0.05),
+        (tuning, 2, "mccormick", _mccormick, 0.1),
+        (tuning, 2, "bukin", _bukin, 0.02),
+        (tuning, 2, "drop-wave", _drop_wave, 0.05),
+        (tuning, 2, "cliff", _cliff, 0.05),
+        (tuning, 2, "spiral", _spiral, 0.2),
+        (tuning, 3, "zakharov", _zakharov, 0.02),
         (reported, 1, "forrester", _forrester, 0.05),
         (reported, 1, "doppler", _doppler, 0.02),
         (reported, 2, "rosenbrock", _rosenbrock, 0.02),

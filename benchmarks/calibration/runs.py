@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import truvar as tv
-from benchmarks.calibration.models import MODELS
+from benchmarks.calibration.models import MODELS, TAKE_A_KERNEL
 from benchmarks.calibration.problems import PROBLEMS
 from benchmarks.calibration.score import level_set_check, optimum_check
 from benchmarks.instances import Instance
@@ -55,7 +55,8 @@ def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
     instance = problem.instance(key.goal, key.start)
     rows: list[int] = []
     values: list[float] = []
-    checks: dict[str, dict[str, Any]] = {model: {} for model in models}
+    own = [model for model in models if not problem.model or model in TAKE_A_KERNEL]
+    checks: dict[str, dict[str, Any]] = {model: {} for model in own}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
@@ -68,10 +69,10 @@ def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
                     break
             _tell(study, instance, ahead.pop(0), rows, values)
             if len(rows) in CHECKPOINTS:
-                for model in models:
+                for model in own:
                     drawn = MODELS[model](study, instance, rows, values)
                     checks[model][str(len(rows))] = check(instance, drawn, rows, values)
-    if release is not None:
+    if release is not None and not problem.model:
         checks["release"] = _of_release(key, rows, values, release)
     return Run(key, rows, values, len(rows) < CHECKPOINTS[-1], checks)
 
