@@ -163,9 +163,7 @@ def _camel(p: Array) -> Array:
 def _goldstein(p: Array) -> Array:
     x, y = 4 * p[:, 0] - 2, 4 * p[:, 1] - 2
     first = 1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x**2 - 14 * y + 6 * x * y + 3 * y**2)
-    second = 30 + (2 * x - 3 * y) ** 2 * (
-        18 - 32 * x + 12 * x**2 + 48 * y - 36 * x * y + 27 * y**2
-    )
+    second = 30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x**2 + 48 * y - 36 * x * y + 27 * y**2)
     return -np.log(first * second)
 
 
