@@ -124,6 +124,7 @@ class Problem:
             "goal": build_goal(settings.goal),
             "kernel": build_kernel(settings.model, len(self.domain.columns)),
             "mean": settings.model.mean,
+            "exact_model": settings.model.exact,
             "noise": build_noise(settings.noise),
             "cost": build_cost(settings.cost, self.folder, self.tables),
             "tasks": build_tasks(settings.tasks),
