@@ -139,7 +139,8 @@ def _front(steepness: float, waves: float) -> Callable[..., tuple[tv.Domain, Arr
     def make(rng: np.random.Generator) -> tuple[tv.Domain, Array]:
         domain = _domain(2)
         x, y = domain.points.T
-        phase, tilt = rng.uniform(0, 6.3), rng.uniform(-0.5, 0.5)
+        phase = rng.uniform(0, 6.3)
+        tilt = rng.uniform(-0.5, 0.5)
         line = 0.5 + tilt * (x - 0.5) + 0.15 * np.sin(waves * x + phase)
         return domain, np.tanh(steepness * (y - line)) + 0.3 * x
 
@@ -165,18 +166,21 @@ def _measured(file: str, columns: tuple[str, ...], value: str, log: bool = False
 
 
 def _branin(p: Array) -> Array:
-    x, y = 15 * p[:, 0] - 5, 15 * p[:, 1]
+    x = 15 * p[:, 0] - 5
+    y = 15 * p[:, 1]
     bend = y - 5.1 * x**2 / (4 * np.pi**2) + 5 * x / np.pi - 6
     return -(bend**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10)
 
 
 def _camel(p: Array) -> Array:
-    x, y = 4 * p[:, 0] - 2, 2 * p[:, 1] - 1
+    x = 4 * p[:, 0] - 2
+    y = 2 * p[:, 1] - 1
     return -((4 - 2.1 * x**2 + x**4 / 3) * x**2 + x * y + (-4 + 4 * y**2) * y**2)
 
 
 def _goldstein(p: Array) -> Array:
-    x, y = 4 * p[:, 0] - 2, 4 * p[:, 1] - 2
+    x = 4 * p[:, 0] - 2
+    y = 4 * p[:, 1] - 2
     first = 1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x**2 - 14 * y + 6 * x * y + 3 * y**2)
     second = 30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x**2 + 48 * y - 36 * x * y + 27 * y**2)
     return -np.log(first * second)

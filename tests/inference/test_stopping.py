@@ -40,7 +40,6 @@ def test_the_quick_looks_agree_with_the_whole_check(
     for _ in range(60 if model else 20):
         quick = study.finished
         with monkeypatch.context() as patch:
-            patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
             patch.setattr(stopping, "screening_optimality", lambda inputs: 1.0)
             patch.setattr(stopping, "screening_certainty", lambda inputs, goal: 1.0)
             assert Conclusions(study._state).finished == quick
@@ -51,6 +50,36 @@ def test_the_quick_looks_agree_with_the_whole_check(
         study.tell(suggestion, wave(suggestion.point))
     if model:
         assert answers[-1] is not None
+
+
+@pytest.mark.parametrize("name", ["level set", "bands", "maximum"])
+def test_the_first_look_agrees_with_the_whole_check_of_an_exact_model(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one model the moments that choices are made with are those of the claims."""
+    goal, model = PROBLEMS[name]
+    study = tv.Study(SQUARE, goal, policy="auto", seed=1, **{**model, "exact_model": True})
+    quick = study.finished
+    while quick is None:
+        suggestion = study.ask()
+        study.tell(suggestion, wave(suggestion.point))
+        quick = study.finished
+        with monkeypatch.context() as patch:
+            patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
+            assert Conclusions(study._state).finished == quick
+
+
+def test_a_study_goes_on_while_the_model_of_its_choices_leaves_something_undecided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goal, model = PROBLEMS["level set"]
+    study = tv.Study(SQUARE, goal, policy="auto", seed=1, **model)
+    while study.finished is None:
+        suggestion = study.ask()
+        study.tell(suggestion, wave(suggestion.point))
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping, "_is_clearly_open", lambda learner: True)
+        assert Conclusions(study._state).finished is None
 
 
 def test_an_open_study_is_not_frozen_before_each_choice(monkeypatch: pytest.MonkeyPatch) -> None:

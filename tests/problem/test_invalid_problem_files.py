@@ -84,6 +84,14 @@ FILES: dict[str, tuple[str, list[str]]] = {
         GOOD + "[model]\nlengthscales = 1\nmarginalise = true\n",
         ["marginalise", "leave out one"],
     ),
+    "exact, but nothing given": (
+        GOOD + "[model]\nexact = true\n",
+        ["exact is for a given kernel", "give them"],
+    ),
+    "exact, but no flag": (
+        GOOD + "[model]\nlengthscales = 1\nexact = 'yes'\n",
+        ["exact", "'yes'"],
+    ),
     "known and initial": (
         GOOD + "[model]\nlengthscales = 1\ninitial = 8\n",
         ["initial", "leave out one"],

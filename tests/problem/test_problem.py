@@ -266,6 +266,13 @@ def test_every_model_that_is_learned_as_the_data_come(text: str, load: Any) -> N
     )
 
 
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_a_given_kernel_may_be_exact(is_exact: bool, load: Any) -> None:
+    model = MODEL + "exact = true\n" if is_exact else MODEL
+    study = load(DOMAIN + GOAL + model + NOISE).study()
+    assert study._state.config.prior.exact_model == is_exact
+
+
 def test_a_model_that_is_learned_from_a_training_file(load: Any) -> None:
     text = (
         "[domain]\ntable = 'lake.csv'\ncolumns = ['distance_m', 'depth_m']\n[goal]\nlevel_set = "

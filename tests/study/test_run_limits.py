@@ -43,7 +43,7 @@ def optimum(**options: Any) -> tv.Study:
 
 
 def too_smooth(goal: Any) -> tv.Study:
-    return tv.Study(LINE, goal, kernel=RBF(0.5), mean=0.0, noise=1e-3)
+    return tv.Study(LINE, goal, kernel=RBF(0.5), mean=0.0, noise=1e-3, exact_model=True)
 
 
 def test_a_run_ends_when_f1_is_reached_and_not_before() -> None:

@@ -405,7 +405,7 @@ def family_posterior(
     )
     sample = sample_posterior(likelihood, prior, mode, n_members, proposals, rounds, seed)
     members = sample.thetas
-    if _is_uninformative(data, values[kept], kept, transform.scale):
+    if _is_uninformative(data, values, kept, transform.scale):
         members[::2] = prior_members(prior, data.points.shape[1], mode, len(members[::2]), seed)
     thetas = np.vstack([mode, members])
     d = data.points.shape[1]
@@ -421,12 +421,13 @@ def family_posterior(
 
 def _is_uninformative(data: FitData, values: Array, kept: Index, scale: float) -> bool:
     """Return whether values are all alike, or all on the same side of their thresholds."""
-    if np.ptp(values) <= MAX_FLAT_RANGE * scale:
+    if np.ptp(values[kept]) <= MAX_FLAT_RANGE * scale:
         return True
-    thresholds = nearest_reference(values, data.references, data.mean)
     if data.thresholds is not None:
-        return is_one_sided(values, data.thresholds[kept])
-    return thresholds is not None and is_one_sided(values, thresholds)
+        return is_one_sided(values[kept], data.thresholds[kept])
+    references = OutputTransform(log=data.log).forward(np.array(data.references)).tolist()
+    threshold = nearest_reference(values, references, data.mean)
+    return threshold is not None and is_one_sided(values[kept], threshold)
 
 
 def unfitted_ensemble(family: str, data: FitData) -> EnsembleModel:

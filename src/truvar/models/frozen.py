@@ -174,7 +174,7 @@ class FrozenMember:
         among = self.covariance(points[chosen], points)
         among -= solved[:, chosen].T @ solved
         among += np.outer(constant[chosen], constant)
-        scale = np.where(uncertain, sd, 1.0)
+        scale = np.where(uncertain, sd, np.inf)  # a certain point has no correlations, in any unit
         among /= scale[chosen, None] * scale  # correlations
         inner = among[:, chosen].copy()
         inner[np.diag_indices_from(inner)] = 1.0 + JITTER_SHARE

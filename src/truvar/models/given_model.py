@@ -15,7 +15,7 @@ from truvar.models.model_average import affordable_members, average_over_familie
 from truvar.models.observations import Observations
 
 GIVEN_PROBABILITY = 0.75  # prior probability that the given model is right
-MIN_WEIGHT = 0.005  # of the learned models, below which they are left out
+MIN_WEIGHT = 0.005  # of the given or the learned models, below which they are left out
 
 
 def average_with_learned(
@@ -47,6 +47,8 @@ def average_with_learned(
     weight = 1.0 / (1.0 + np.exp(np.clip(log_odds, -50.0, 50.0)))  # of the learned models
     if weight < MIN_WEIGHT:
         return posterior
+    if weight > 1.0 - MIN_WEIGHT:
+        return average
     shares = (1.0 - weight, *(weight * average.shares).tolist())
     return FrozenPosterior((given, *average.members), shares)
 

@@ -38,7 +38,7 @@ FREEDOM = 4.0  # degrees of freedom of the scale without observations
 OBSERVATIONS_PER_FREEDOM = 30.0  # observations that add one
 GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
 TAIL = 0.01  # probability at either end of the scales that is not sampled
-MIN_NOISE_SHARE = 1e-8  # share of the signal variance: the smallest noise variance
+MIN_NOISE_SHARE = 1e-9  # share of the signal variance: the smallest noise; draws take it for none
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,6 +124,7 @@ class Problem:
             "goal": _build_goal(settings.goal),
             "kernel": build_kernel(settings.model, len(self.domain.columns)),
             "mean": settings.model.mean,
+            "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),

@@ -463,6 +463,11 @@ class ModelSpec(StrictModel):
         description="Number of measurements spread over the domain before a learned model is used.",
         examples=[8],
     )
+    exact: Flag = Field(
+        default=False,
+        description="Claims take the given kernel as the truth; false compares it with learned "
+        "ones.",
+    )
     training: Text | None = Field(
         default=None,
         description="Path of a CSV file to learn the model from before the first measurement.",
@@ -487,6 +492,8 @@ class ModelSpec(StrictModel):
                     f"{key} is for a model learned from the measurements, got training too; leave "
                     "out one"
                 )
+        if self.exact and self.lengthscales is None and self.training is None:
+            raise rule_error("exact is for a given kernel, got no lengthscales; give them")
         if self.lengthscales is None:
             if self.variance is not None:
                 raise rule_error(

@@ -130,6 +130,11 @@ class Setting:
         return self.tasks is not None and (self.tasks.learned or self.family is not None)
 
     @property
+    def is_compared(self) -> bool:
+        """Whether claims compare a given kernel with learned ones, which there are of one task."""
+        return not self.exact_model and self.tasks is None
+
+    @property
     def schedule(self) -> Learned:
         """When hyperparameters are fitted."""
         return self.family or Learned()

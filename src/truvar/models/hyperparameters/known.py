@@ -17,7 +17,7 @@ from truvar.models.hyperparameters.base import (
 )
 from truvar.models.observations import Observations
 
-MIN_TO_DOUBT = 5  # observations below which a given kernel is not compared with a learned one
+MIN_TO_COMPARE = 5  # observations below which a given kernel is not compared with a learned one
 
 
 class Known(Hyperparameters):
@@ -41,7 +41,7 @@ class Known(Hyperparameters):
     ) -> FrozenPosterior:
         """Return the posterior averaged over the given model and a learned one."""
         setting = self.setting
-        if setting.exact_model or setting.tasks is not None or len(observations) < MIN_TO_DOUBT:
+        if not setting.is_compared or len(observations) < MIN_TO_COMPARE:
             return posterior
         from truvar.models.given_model import average_with_learned
 
