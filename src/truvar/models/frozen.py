@@ -109,6 +109,14 @@ class FrozenMember:
             return np.zeros(solved.shape[1])
         return np.asarray((1.0 - ones @ solved) / np.sqrt(ones @ ones))
 
+    def posterior_covariance(self, points: Array, others: Array) -> Array:
+        """Return the posterior covariance of f at points (q, d') and others (k, d'): (q, k)."""
+        solved = self.solve(points)
+        solved_others = self.solve(others)
+        covariance = self.covariance(points, others) - solved.T @ solved_others
+        covariance += np.outer(self._constant(solved), self._constant(solved_others))
+        return np.asarray(covariance)
+
     def regression(self, points: Array, given: Array) -> tuple[Array, Array]:
         """Return how f at points follows from f at given points: mu(x) + weights^T (f(given) - mu(given)) + rest.
 
