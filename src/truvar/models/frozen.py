@@ -56,6 +56,7 @@ class FrozenMember:
         whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None
             otherwise. (t,)
         scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
+        family: Kernel family, where members of several are averaged.
     """
 
     covariance: Covariance
@@ -66,6 +67,7 @@ class FrozenMember:
     whitened: Array
     whitened_ones: Array | None
     scales: Array
+    family: str = ""
 
     def solve(self, points: Array) -> Array:
         """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
