@@ -241,7 +241,7 @@ def _smoothness(members: _Members, domain: Domain) -> _Cause | None:
     return _Cause(
         n_settled,
         f"The values do not tell how smooth f is; if {FAMILY_NAMES[heaviest]} (probability "
-        f"{100 * max(shares):.0f} %) were certain, about {_about(n_settled)} more would be settled.",
+        f"{100 * max(shares):.0f} %) were right, about {_about(n_settled)} more would be settled.",
     )
 
 
