@@ -209,7 +209,11 @@ def _epoch_epsilon(inputs: CertificateInputs) -> float:
 
 
 def with_joint_statements(
-    certificate: Certificate, statements: JointStatements, domain: Domain, best: Mapping[str, float]
+    certificate: Certificate,
+    statements: JointStatements,
+    domain: Domain,
+    best: Mapping[str, float],
+    cause: str | None = None,
 ) -> Certificate:
     """Return a certificate that leads with the joint statements.
 
@@ -218,6 +222,7 @@ def with_joint_statements(
         statements: The joint statements.
         domain: Domain of the study.
         best: The recommended point, by column.
+        cause: What keeps the most points undecided, a sentence; None: nothing in particular.
     """
     if certificate.bounds_statement == NO_CLAIM:
         return replace(certificate, statement=NO_CLAIM)
@@ -230,6 +235,8 @@ def with_joint_statements(
         further = further_sentences(statements, statements.goal, domain)
     else:
         parts.append(optimum_sentence(statements, domain, best))
+    if cause is not None and not certificate.statement:  # else the model is contradicted
+        parts.append(cause)
     caveats = certificate.caveats
     if statements.n_drawn < statements.n_relevant:
         caveats += (

@@ -52,6 +52,7 @@ class StatementInputs:
         excluded: Points that cannot be the optimum, as they are not to be measured; None: there are
             none. (n,)
         allows: Returns which points of a box can be the optimum; None: all.
+        outliers: Positions of the observations that the model leaves out.
     """
 
     goal: Goal
@@ -69,6 +70,7 @@ class StatementInputs:
     snap: Callable[[Array], Array] | None = None
     excluded: Mask | None = None
     allows: Callable[[Array], Mask] | None = None
+    outliers: tuple[int, ...] = ()
 
     @property
     def n(self) -> int:
@@ -146,6 +148,7 @@ class StatementInputs:
             means, variances = posterior.predict(sites)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
         snap = learner.domain.snap if learner.domain.discrete else None
+        outliers = () if surrogate.model is None else surrogate.model.outliers
         allows = (
             learner.actions.allows
             if learner.excluded is not None or learner.domain.constraints
@@ -168,6 +171,7 @@ class StatementInputs:
             and (len(learner.observations) > 0 or surrogate.mean is not None),
             excluded=excluded_rows(learner),
             allows=allows,
+            outliers=outliers,
         )
 
 

@@ -57,6 +57,7 @@ class FrozenMember:
         whitened_ones: L^-1 1, if the constant mean is an estimate whose uncertainty counts; None
             otherwise. (t,)
         scales: Length-scales that distances are measured in when pivots are spread. (d',) or (1,)
+        family: Kernel family, where members of several are averaged.
     """
 
     covariance: Covariance
@@ -67,6 +68,7 @@ class FrozenMember:
     whitened: Array
     whitened_ones: Array | None
     scales: Array
+    family: str = ""
 
     def solve(self, points: Array) -> Array:
         """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
@@ -109,6 +111,14 @@ class FrozenMember:
         if ones is None or len(ones) == 0:
             return np.zeros(solved.shape[1])
         return np.asarray((1.0 - ones @ solved) / np.sqrt(ones @ ones))
+
+    def posterior_covariance(self, points: Array, others: Array) -> Array:
+        """Return the posterior covariance of f at points (q, d') and others (k, d'): (q, k)."""
+        solved = self.solve(points)
+        solved_others = self.solve(others)
+        covariance = self.covariance(points, others) - solved.T @ solved_others
+        covariance += np.outer(self._constant(solved), self._constant(solved_others))
+        return np.asarray(covariance)
 
     def regression(self, points: Array, given: Array) -> tuple[Array, Array]:
         """Return how f follows from f(given): mu(x) + weights^T (f(given) - mu(given)) + rest.

@@ -166,6 +166,7 @@ def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
         whitened=solve_triangular(lower, residuals, lower=True, check_finite=False),
         whitened_ones=None,
         scales=np.full(points.shape[1], model.lengthscales[0]),
+        family=model.family,
     )
 
 

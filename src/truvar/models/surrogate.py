@@ -123,6 +123,8 @@ class Surrogate:
     ensemble: Ensemble | None
     _fit: Fit
     _predictive: Ensemble | SinglePosterior
+    # the last average, and the observations and the fit that it belongs to
+    _average: tuple[Observations, Fit | None, FrozenPosterior | None]
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class Surrogate:
         self._engine = None if engine is None else check_engine(engine)
         self._sites = setting.sites
         self.observations = Observations(self._sites.shape[1])
+        self._average = (self.observations, None, None)
         self._use_setting(setting)
 
     def _use_setting(self, setting: Setting) -> None:
@@ -287,20 +290,24 @@ class Surrogate:
 
     def freeze_average(self) -> FrozenPosterior:
         """Return `freeze` averaged over all that is unknown of the model, which claims are made with."""
-        n = len(self.domain)
-        return self.hyperparameters.average(self.observations, self._fit, self.freeze(), n)
+        before, fit, average = self._average
+        if average is None or before is not self.observations or fit is not self._fit:
+            n = len(self.domain)
+            average = self.hyperparameters.average(self.observations, self._fit, self.freeze(), n)
+            self._average = (self.observations, self._fit, average)
+        return average
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance of the target at points (q, d), no pending ones: (q,) each."""
-        means, variances = self._predictive.member_moments(self._target_points(points))
+        means, variances = self._predictive.member_moments(self.target_points(points))
         mean, sd = self.transform.inverse_moments(means, variances)
         return mean, sd**2
 
     def predict_modelled(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance in the units of `transform`."""
-        return self._predictive.predict(self._target_points(points))
+        return self._predictive.predict(self.target_points(points))
 
-    def _target_points(self, points: Array) -> Array:
+    def target_points(self, points: Array) -> Array:
         """Return a copy of points (q, d) for the posterior, which caches its answer by array."""
         points = np.array(points, dtype=float)
         if self._sites.shape[1] > points.shape[1]:

@@ -91,6 +91,17 @@ class OutputTransform:
             return mean, np.sqrt(variance)
         return self._quadrature(mean, np.sqrt(variance))
 
+    def inverse_each(self, means: Array, variances: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation in the user's units of each of many normal z.
+
+        Args:
+            means: Their means, of any shape.
+            variances: Their variances, of the same shape.
+        """
+        if self.is_identity:
+            return means, np.sqrt(variances)
+        return self._quadrature(means, np.sqrt(variances))
+
     def _quadrature(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Return mean and sd in the user's units of a normal z, by Gauss-Hermite quadrature."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)

@@ -31,6 +31,7 @@ from truvar.inference.statements import (
     JointStatements,
     check_classify,
 )
+from truvar.inference.undecided_causes import main_cause
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
 from truvar.tabular.labels import label_to_json
@@ -215,8 +216,11 @@ class Result:
     @cached_property
     def certificate(self) -> Certificate:
         """The statements with their probability and assumptions; its `str` is a sentence."""
+        cause = None
+        if isinstance(self.source, StatementSource):
+            cause = main_cause(self.source, self.domain)
         return with_joint_statements(
-            self.bounds_certificate, self.statements, self.domain, self.best.point
+            self.bounds_certificate, self.statements, self.domain, self.best.point, cause
         )
 
     @cached_property
