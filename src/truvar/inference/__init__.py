@@ -10,6 +10,7 @@ __all__, __getattr__, __dir__ = offer(
         "bands": ("true_f1",),
         "certificate": ("Certificate", "certify", "with_joint_statements"),
         "certificate_text": ("format_share",),
+        "errors": ("ClassErrors",),
         "inputs": ("CertificateInputs",),
         "joint": ("StatementSource",),
         "limits": (
@@ -19,6 +20,7 @@ __all__, __getattr__, __dir__ = offer(
             "check_stop",
             "improvement_per_cost",
         ),
+        "margins": ("classify_with_margin",),
         "regime": ("REGIME_SUMMARIES",),
         "sensitivity": ("SobolIndices", "sobol_indices"),
         "statements": (
@@ -29,5 +31,6 @@ __all__, __getattr__, __dir__ = offer(
             "JointStatements",
         ),
         "stopping": ("finished",),
+        "undecided_causes": ("main_cause",),
     },
 )

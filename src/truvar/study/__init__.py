@@ -8,7 +8,6 @@ __all__, __getattr__, __dir__ = offer(
     __name__,
     {
         "base": ("BaseStudy",),
-        "cancellation": ("cancellable",),
         "commands": (
             "Allow",
             "Command",
@@ -46,6 +45,7 @@ __all__, __getattr__, __dir__ = offer(
             "tell_all",
             "without_keys",
         ),
+        "operations": ("Operation", "Told"),
         "outliers": ("outlier_messages",),
         "records": ("FailureRecord", "MeasurementRecord"),
         "result": ("Best", "BestObserved", "Result"),
