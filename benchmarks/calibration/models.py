@@ -114,7 +114,8 @@ def botorch(_: tv.Study, instance: Instance, rows: list[int], values: list[float
 
 def _unit_cube(instance: Instance) -> np.ndarray:
     points = instance.domain.points
-    low, high = points.min(axis=0), points.max(axis=0)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
     return (points - low) / np.where(high > low, high - low, 1.0)
 
 

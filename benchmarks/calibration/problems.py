@@ -1,7 +1,7 @@
 """Problems whose truth is known: families to tune on, and others that tables report.
 
 A problem makes one instance per start from a fixed seed. Functions are the same for all starts but
-for their threshold, which lies between two quantiles of the truth; fields are drawn anew. Measured
+for their threshold, which lies between two quantiles of the truth; fields are drawn again. Measured
 tables are read from the folder that TRUVAR_DATA names, and left out without it.
 """
 
@@ -62,7 +62,7 @@ class Problem:
 
     @property
     def model(self) -> dict[str, Any]:
-        """What a study is told of the model."""
+        """The arguments of a study that describe the model."""
         if self.given is None:
             return {}
         return {"kernel": named_kernel(*self.given), "noise": self.noise**2}
@@ -373,12 +373,14 @@ def _booth(p: Array) -> Array:
 
 
 def _mccormick(p: Array) -> Array:
-    x, y = 5.5 * p[:, 0] - 1.5, 7 * p[:, 1] - 3
+    x = 5.5 * p[:, 0] - 1.5
+    y = 7 * p[:, 1] - 3
     return -(np.sin(x + y) + (x - y) ** 2 - 1.5 * x + 2.5 * y + 1)
 
 
 def _bukin(p: Array) -> Array:
-    x, y = 10 * p[:, 0] - 15, 6 * p[:, 1] - 3
+    x = 10 * p[:, 0] - 15
+    y = 6 * p[:, 1] - 3
     return -(100 * np.sqrt(np.abs(y - 0.01 * x**2)) + 0.01 * np.abs(x + 10))
 
 

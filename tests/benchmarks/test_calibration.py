@@ -1,0 +1,63 @@
+"""The calibration benchmark: its problems, and its transcription of the statements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.calibration.models import truvar
+from benchmarks.calibration.problems import HALVES, PROBLEMS
+from benchmarks.calibration.score import Drawn, level_set_check, optimum_check
+
+import truvar as tv
+
+
+def drawn(values: list[list[float]]) -> Drawn:
+    draws = np.array(values, dtype=float)
+    weights = np.full(draws.shape[1], 1.0 / draws.shape[1])
+    return Drawn(draws, weights, draws @ weights)
+
+
+def test_what_is_tuned_and_what_is_reported_are_at_least_twenty_different_problems() -> None:
+    by_half = {
+        half: {name for name, each in PROBLEMS.items() if each.half == half} for half in HALVES
+    }
+    assert not by_half["tuning"] & by_half["reported"]
+    assert min(len(names) for names in by_half.values()) >= 20
+    truths = [
+        {PROBLEMS[name].instance("level set", 0).truth.round(6).tobytes() for name in names}
+        for names in by_half.values()
+    ]
+    assert not truths[0] & truths[1]
+
+
+def test_a_level_set_is_shown_as_far_as_the_draws_allow() -> None:
+    # Four draws: the first two points are above in all, the third in three, the fourth in two.
+    sample = drawn([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, -1], [1, 1, -1, -1]])
+    check = level_set_check(sample, np.array([1.0, 1.0, -1.0, 1.0]), 0.0)
+    assert check["0 0.99"] == (True, 0.5)
+    assert check["0 0.5"] == (False, 0.0)  # all four are shown, and the third is below
+    assert check["pointwise"] == (True, 0.5)
+    assert check["answer"] == pytest.approx(6 / 7)
+
+
+def test_the_set_that_holds_an_optimum_is_as_small_as_the_draws_allow() -> None:
+    sample = drawn([[2, 2, 2, 2], [1, 1, 1, 1], [0, 0, 0, 0]])
+    check = optimum_check(sample, np.array([0.0, 1.0, 0.5]), 1, [2, 0], [0.5, 0.0])
+    assert check["0 0.95"] == (False, pytest.approx(1 / 3))
+    assert (check["answer"], check["measured"]) == (1.0, 0.5)
+
+
+def test_the_transcription_agrees_with_what_a_study_states() -> None:
+    axis = np.linspace(0.0, 1.0, 12)
+    domain = tv.Domain.grid(x=axis, y=axis)
+    truth = np.sin(5 * domain.points[:, 0]) * np.cos(4 * domain.points[:, 1])
+    study = tv.Study(domain, tv.LevelSet(0.2))
+    for row in np.random.default_rng(1).choice(len(truth), 20, replace=False):
+        study.tell(domain.point(row), float(truth[row]))
+    check = level_set_check(truvar(study), truth, 0.2)
+    result = study.result()
+    stated = result.classify(pointwise=0.95).undecided.mean()
+    assert check["pointwise"][1] == pytest.approx(stated, abs=0.02)
+    assert check["0 0.95"][1] == pytest.approx(result.classify(0.95).undecided.mean(), abs=0.1)
+    tolerated = result.classify(0.95, tolerance=0.02).undecided.mean()
+    assert check["0.02 0.95"][1] == pytest.approx(tolerated, abs=0.1)
