@@ -41,6 +41,11 @@ REACH = 4.0  # prior standard deviations that the search for the mode may go
 EXACT_REACH = (
     8.0  # the same for the noise of values that may be exact, as those that a program computes
 )
+# Log noise variance in units of the signal's, for claims: from a hundredth to all of its sd.
+WIDE_LOG_NOISE_MEAN = -5.0
+WIDE_LOG_NOISE_SD = 2.5
+MIN_LOG_NOISE = -12.0
+MAX_LOG_NOISE = 1.0
 FREEDOM = 5.0  # degrees of freedom of the proposals
 # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
 WIDER = 1.2
@@ -114,6 +119,27 @@ class HyperPrior:
                 _interval(1.0, 0.5, 0.0, 2.0)
             )  # beyond these psi has no inverse everywhere
         return HyperPrior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def with_wide_noise(self, dimension: int) -> HyperPrior:
+        """Return the prior with a noise that may be as large as the signal, for claims.
+
+        Choices prefer little noise, so as not to miss a sparse signal. A claim that believes a
+        noisy value is wrong at that very point.
+
+        Args:
+            dimension: d; the component of the noise is the one after length-scales and signal.
+        """
+        at = dimension + 1
+        changed = {
+            "mean": WIDE_LOG_NOISE_MEAN,
+            "sd": WIDE_LOG_NOISE_SD,
+            "low": max(WIDE_LOG_NOISE_MEAN - REACH * WIDE_LOG_NOISE_SD, MIN_LOG_NOISE),
+            "high": MAX_LOG_NOISE,
+        }
+        columns = {name: getattr(self, name).copy() for name in changed}
+        for name, value in changed.items():
+            columns[name][at] = value
+        return HyperPrior(**columns)
 
     def log_density(self, theta: Array) -> float:
         """Return the log density up to a constant; minus infinity outside the intervals."""
