@@ -32,6 +32,7 @@ from truvar.domain.constraints import (
 from truvar.domain.geo import from_xarray
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.grid import SAME_POINT, grid_fields
+from truvar.domain.layout import GridLayout, grid_layout
 from truvar.domain.parameters import Parameter, complete_parameters
 from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.table import check_rows, number_column, read_rows
@@ -307,6 +308,13 @@ class Domain(Encoding):
     def shape(self) -> tuple[int, ...] | None:
         """Lengths of the axes of a grid; None for other domains."""
         return None if self.axes is None else tuple(len(axis) for axis in self.axes)
+
+    @cached_property
+    def layout(self) -> GridLayout | None:
+        """Layout of the points on a grid, given as one or found in a table; None if there is none."""
+        if self.axes is not None:
+            return GridLayout(self.axes)
+        return None if self.continuous or self.categorical else grid_layout(self.points)
 
     @property
     def axis_values(self) -> tuple[Any, ...] | None:
