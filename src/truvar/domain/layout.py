@@ -17,6 +17,7 @@ from truvar._typing import Array, Index
 
 # share of its extent by which a coordinate of a table may be off an evenly spaced axis
 TABLE_TOLERANCE = 1e-12
+CURVE_BITS = 60  # of a place on a curve through a domain
 MIN_FILLED_SHARE = 0.5  # share of the cells that must have a point for a table to count as a grid
 
 
@@ -99,3 +100,20 @@ def _even_axis(column: Array, most: int) -> tuple[Array, Index] | None:
         return None
     axis[where] = values
     return axis, where[place]
+
+
+def curve_rank(points: Array) -> Index:
+    """Return the rank of points (n, d) along a Z-order curve, whose neighbours are mostly near: (n,)."""
+    low = points.min(axis=0)
+    width = points.max(axis=0) - low
+    bits = max(1, min(16, CURVE_BITS // points.shape[1]))
+    scaled = (points - low) / np.where(width > 0, width, 1.0)
+    place = np.minimum((scaled * (1 << bits)).astype(np.uint64), np.uint64((1 << bits) - 1))
+    key = np.zeros(len(points), np.uint64)
+    for bit in range(bits):
+        for k in range(min(points.shape[1], CURVE_BITS)):
+            shift = np.uint64(bit * min(points.shape[1], CURVE_BITS) + k)
+            key |= ((place[:, k] >> np.uint64(bit)) & np.uint64(1)) << shift
+    rank = np.empty(len(points), np.intp)
+    rank[np.argsort(key, kind="stable")] = np.arange(len(points))
+    return rank
