@@ -92,7 +92,7 @@ class _SampledSearch:
         self.gains = np.zeros_like(self.d)
         form = stationary_form(posterior.kernel)
         scales = context.domain.extent if form is None else form.lengthscales
-        self.scaled = context.domain.points / scales
+        self.scaled = np.ascontiguousarray((candidates.points / scales).T)  # (d, c)
 
     def run(self) -> Array:
         """Return the gains of the candidates of the last round, 0 for all others: (c, K)."""
@@ -142,9 +142,10 @@ class _SampledSearch:
         """Return the candidates nearest to the leaders, in length-scales."""
         count = min(NEIGHBOURS, len(self.sites))
         found = []
-        points = self.scaled[self.sites]
         for leader in leaders:
-            distance = ((points - points[leader]) ** 2).sum(axis=1)
+            distance = np.zeros(len(self.sites))
+            for column in self.scaled:
+                distance += (column - column[leader]) ** 2
             found.append(np.argpartition(distance, count - 1)[:count])
         return np.unique(np.concatenate(found)) if found else np.arange(0)
 
