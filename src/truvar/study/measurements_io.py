@@ -16,7 +16,6 @@ import numpy as np
 
 from truvar.domain.domain import Domain
 from truvar.domain.labels import can_be_given, label_columns, labelled_point, rows_by_label
-from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
 from truvar.tabular.csv_cells import unquote_cell
@@ -491,7 +490,7 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
         exponent - (SHOWN_DIGITS - 1)
     )  # of the last digit, with room for rounding
     numbers = domain.numbers(domain.points)
-    written = np.abs(shown_numbers(domain) - x) <= TABLE_TOLERANCE * half_unit
+    written = np.abs(domain.shown_numbers - x) <= TABLE_TOLERANCE * half_unit
     matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
     if matches.sum() != 1:
         return point
