@@ -35,20 +35,25 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
-def run_tiles(work: Callable[[slice], object], tiles: Iterable[slice], entries: int) -> None:
+def tiles(count: int, size: int) -> list[slice]:
+    """Return slices of at most `size` that cover the numbers from 0 to `count`."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def run_tiles(work: Callable[[slice], object], parts: Iterable[slice], entries: int) -> None:
     """Call `work` with every tile, in threads if there is enough to do.
 
     Args:
         work: Function of one tile. It must release the GIL to gain from threads.
-        tiles: Slices of the whole.
+        parts: Slices of the whole, see `tiles`.
         entries: Number of matrix entries in all tiles together.
     """
     threads = thread_count()
     if threads == 1 or entries < MIN_ENTRIES:
-        for tile in tiles:
-            work(tile)
+        for part in parts:
+            work(part)
         return
-    for _ in _pool(threads).map(work, tiles):
+    for _ in _pool(threads).map(work, parts):
         pass
 
 

@@ -28,12 +28,10 @@ from truvar.domain.candidates import Candidates
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
 # undecided points of a box that a sum over them has, at least, if it is refined
 REFINED_TARGETS = 128
-REFINEMENT_SCALES = 4.0 ** -np.arange(
-    6
-)  # distances of refined points, in distances of the representers
-CATEGORY_CHANGE_PROBABILITY = (
-    0.2  # probability that a refined point has another category than its centre
-)
+# distances of refined points, in distances of the representers
+REFINEMENT_SCALES = 4.0 ** -np.arange(6)
+# probability that a refined point has another category than its centre
+CATEGORY_CHANGE_PROBABILITY = 0.2
 # refined points that are looked at around each centre, of which the undecided ones count
 PROPOSALS_PER_SCALE = 64
 

@@ -29,7 +29,7 @@ import numpy as np
 import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba import ambiguity, entropy
-from truvar._numba.threads import blas_in_one_thread
+from truvar._numba.threads import blas_in_one_thread, tiles
 from truvar._typing import Array, Index, SingleArray
 from truvar.acquisition._representers import pivoted_cholesky, representer_sites, sample_rows
 from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
@@ -148,8 +148,8 @@ def _tiles(
     context: PolicyContext, sites: Index, candidates: Candidates
 ) -> Iterator[tuple[slice, int, Array, Array]]:
     """Yield by tile and noise level: the candidate rows, the level, `step` (R, m) and d (m,)."""
-    for start in range(0, len(candidates.points), TILE):
-        tile = candidates.take(np.arange(start, min(start + TILE, len(candidates.points))))
+    for rows in tiles(len(candidates.points), TILE):
+        tile = candidates.take(np.arange(rows.start, rows.stop))
         covariance = context.posterior.covariance(sites, tile)
         variance = context.posterior.candidate_variance(tile)
         for level in range(tile.n_levels):
@@ -160,7 +160,7 @@ def _tiles(
                     covariance / np.sqrt(d),
                     0.0,
                 )
-            yield slice(start, start + TILE), level, step, d
+            yield rows, level, step, d
 
 
 def _improvement_once_agreed(

@@ -132,9 +132,8 @@ class UndecidedRows:
     def reductions(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the sum of p (1 - p) by each candidate. Shape (c, K)."""
         d = context.posterior.candidate_variance(candidates) + candidates.noise.T  # (K, c)
-        smallest = (
-            MIN_VARIANCE_SHARE * context.posterior.scale**2
-        )  # below: nothing is left to learn there
+        # below: nothing is left to learn there
+        smallest = MIN_VARIANCE_SHARE * context.posterior.scale**2
         inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > smallest)
         reductions = np.zeros_like(d)
         for tile, covariance in covariance_tiles(context.engine, self.sites, candidates):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from truvar._numba.threads import blas_in_one_thread
+from truvar._numba.threads import blas_in_one_thread, tiles
 from truvar._typing import Array, Index
 from truvar.acquisition._representers import pivoted_cholesky, representer_sites
 from truvar.acquisition.base import OPTIMUM, BasePolicy, PolicyContext
@@ -135,8 +135,8 @@ class Draw:
             by_site[self.sites] = self.values
             values = by_site[candidates.sites]
         others = np.flatnonzero(np.isnan(values))
-        for start in range(0, len(others), TILE):
-            rows = others[start : start + TILE]
+        for tile in tiles(len(others), TILE):
+            rows = others[tile]
             part = candidates.take(rows)
             covariance = context.posterior.covariance(self.pivots, part)
             values[rows] = moments(context, part)[0] + self.weights @ covariance

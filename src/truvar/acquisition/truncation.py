@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from truvar._numba import truncated_sums
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index, Mask
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.domain.candidates import Candidates
@@ -164,16 +164,12 @@ def contrast_reduction(
             covariance -= columns @ posterior.factor.at(tile)
             truncated_sums.contrast_sums(covariance, weight, other, sums[tile])
 
-        tiles = [
-            slice(start, min(start + TILE_SITES, len(sums)))
-            for start in range(0, len(sums), TILE_SITES)
-        ]
-        run_tiles(work, tiles, len(rows) * len(sums))
+        run_tiles(work, tiles(len(sums), TILE_SITES), len(rows) * len(sums))
     else:
-        for start in range(0, len(sums), TILE_SITES):
-            part = candidates.take(np.arange(start, min(start + TILE_SITES, len(sums))))
+        for tile in tiles(len(sums), TILE_SITES):
+            part = candidates.take(np.arange(tile.start, tile.stop))
             across = posterior.covariance(rows, part)
-            truncated_sums.contrast_sums(across, weight, other, sums[start : start + TILE_SITES])
+            truncated_sums.contrast_sums(across, weight, other, sums[tile])
     gains = sums[:, None] * inverse
     if only_best and is_whole_grid:
         for row in near_best((gains / candidates.effective_cost).max(axis=1)):
@@ -219,8 +215,7 @@ def covariance_tiles(
     count = len(candidates.points)
     is_whole_grid = candidates.sites is not None and count == len(engine.posterior.sites)
     size = min(TILE_ROWS, max(1, TILE_ENTRIES // max(len(rows), 1)))
-    for start in range(0, count, size):
-        tile = slice(start, min(start + size, count))
+    for tile in tiles(count, size):
         if is_whole_grid:
             yield tile, engine.covariance(rows, tile)
         else:

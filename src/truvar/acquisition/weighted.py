@@ -47,9 +47,8 @@ __all__ = ["WeightedTruVaR"]
 
 # share of the largest variance of a representer: what is below it is left out of the draws
 MIN_DRAWN_VARIANCE_SHARE = 1e-9
-NEGLIGIBLE_AMBIGUITY_SHARE = (
-    1e-9  # share of all ambiguity: rows that hold no more than this together are left out
-)
+# share of all ambiguity: rows that hold no more than this together are left out
+NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
 
 
 @dataclass(frozen=True)

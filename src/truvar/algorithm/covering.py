@@ -15,10 +15,10 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidModelError
 from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 
+MAX_COVER_STEPS = 256  # measurements of a greedy cover
 
-def cover_cost(
-    posterior: Posterior, targets: Mask, xi: float, candidates: Candidates, max_steps: int = 256
-) -> float:
+
+def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates) -> float:
     """Return an upper bound on the cost of bringing sigma to `xi` on all targets from now.
 
     The cost of any set of measurements that achieves it bounds C*. The minimum of two kinds is
@@ -30,7 +30,6 @@ def cover_cost(
         targets: Points to cover. Shape (n,).
         xi: Standard deviation to reach, in the units of f.
         candidates: Table of possible measurements at all sites, without travel.
-        max_steps: Measurements of a greedy cover, at most.
     """
     sites = np.flatnonzero(targets)
     wide = sites[posterior.variance[sites] > xi * xi]
@@ -44,40 +43,28 @@ def cover_cost(
     best = float((cost[wide] * np.maximum(1.0, np.ceil(noise[wide] / (xi * xi)))).sum())
     repeats = 1.0
     while cost.min() * repeats < best and noise.max() / repeats > xi * xi / 16:
-        best = min(
-            best,
-            _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps),
-        )
+        best = min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best))
         repeats *= 2
-    return min(
-        best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best, max_steps)
-    )
+    return min(best, _greedy_cost(posterior, sites, xi, noise / repeats, cost * repeats, best))
 
 
 def _greedy_cost(
-    posterior: Posterior,
-    sites: Index,
-    xi: float,
-    noise: Array,
-    cost: Array,
-    limit: float,
-    max_steps: int,
+    posterior: Posterior, sites: Index, xi: float, noise: Array, cost: Array, limit: float
 ) -> float:
-    """Return the cost of covering the sites greedily; infinity beyond `limit` or `max_steps`."""
+    """Return the cost of covering the sites greedily; infinity from `limit` on."""
     variance = posterior.variance.copy()
     t = posterior.n_observed
-    v = np.empty((t + max_steps, len(variance)))
+    v = np.empty((t + MAX_COVER_STEPS, len(variance)))
     v[:t] = posterior.factor.v[:t]
     spent = 0.0
-    for row in range(t, t + max_steps):
+    for row in range(t, t + MAX_COVER_STEPS):
         widest = sites[np.argmax(variance[sites])]
         if variance[widest] <= xi * xi:
             return spent
         covariance = posterior.prior_covariance(widest) - v[:row, widest] @ v[:row]
         d = variance + noise
-        informative = (
-            d > EXACT_VARIANCE_SHARE * posterior.scale**2
-        )  # elsewhere the value is known exactly
+        # Elsewhere the value is known exactly.
+        informative = d > EXACT_VARIANCE_SHARE * posterior.scale**2
         reduction = np.divide(covariance**2, d, out=np.zeros_like(d), where=informative)
         x = int(np.argmax(np.minimum(reduction, variance[widest]) / cost))
         spent += float(cost[x])

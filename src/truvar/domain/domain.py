@@ -34,7 +34,7 @@ from truvar.domain.given_context import check_context_columns
 from truvar.domain.grid import SAME_POINT, grid_fields
 from truvar.domain.layout import GridLayout, curve_rank, grid_layout
 from truvar.domain.parameters import Parameter, complete_parameters
-from truvar.domain.rounding import shown_decimals, shown_numbers, shown_point
+from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.table import check_rows, number_column, read_rows
 from truvar.exceptions import InvalidDomainError, PointNotInDomainError
 from truvar.messages import format_point, unknown_name
@@ -378,11 +378,6 @@ class Domain(Encoding):
     def decimals(self) -> tuple[int | None, ...]:
         """Digits behind the decimal point with which each column is shown; None: those that its values have."""
         return shown_decimals(self)
-
-    @cached_property
-    def shown_numbers(self) -> Array:
-        """The points as the user's numbers (n, d), rounded for display."""
-        return shown_numbers(self)
 
     def shown(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return a point rounded for display, with enough digits to distinguish it from its neighbours."""

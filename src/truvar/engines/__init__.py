@@ -7,6 +7,7 @@ matrix, `lazy` finds the best candidate by bounds without forming it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from truvar._typing import Array, Index
@@ -75,22 +76,10 @@ EngineLike: TypeAlias = "str | Callable[[Posterior, Domain], Engine] | None"
 
 
 # The classes are imported when an engine is created, as each compiles its loops.
-def _dense(posterior: Posterior, domain: Domain) -> Engine:
+def _dense(posterior: Posterior, domain: Domain, single: bool | None = None) -> Engine:
     from truvar.engines._dense import Dense
 
-    return Dense(posterior)
-
-
-def _dense32(posterior: Posterior, domain: Domain) -> Engine:
-    from truvar.engines._dense import Dense
-
-    return Dense(posterior, single=True)
-
-
-def _dense64(posterior: Posterior, domain: Domain) -> Engine:
-    from truvar.engines._dense import Dense
-
-    return Dense(posterior, single=False)
+    return Dense(posterior, single)
 
 
 def _lazy(posterior: Posterior, domain: Domain) -> Engine:
@@ -101,8 +90,8 @@ def _lazy(posterior: Posterior, domain: Domain) -> Engine:
 
 ENGINES: dict[str, Callable[[Posterior, Domain], Engine]] = {
     "dense": _dense,
-    "dense32": _dense32,
-    "dense64": _dense64,
+    "dense32": partial(_dense, single=True),
+    "dense64": partial(_dense, single=False),
     "lazy": _lazy,
 }
 

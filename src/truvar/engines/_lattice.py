@@ -32,6 +32,7 @@ from math import ceil, prod, sqrt
 
 import numpy as np
 
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.layout import GridLayout
@@ -260,8 +261,8 @@ class LatticeBounds:
         self._squared_kernel = Convolution(
             form(np.zeros((1, len(extended))), points).reshape(extended) ** 2
         )
-        # What stands for the targets: the nodes, then the targets with the highest weights, if
-        # these stand out.
+        # The nodes stand for the targets, then the targets with the highest weights, if these stand
+        # out.
         self._weights = np.zeros(0)
         self._heavy = np.zeros(0, np.intp)
         self._norm = 0.0
@@ -331,8 +332,7 @@ class LatticeBounds:
         around = NodePosterior(self._posterior, points)
         around.follow()
         out = np.empty(len(points))
-        for start in range(0, len(points), CHUNK):
-            part = slice(start, start + CHUNK)
+        for part in tiles(len(points), CHUNK):
             block = self._covariance(points[part], around.factor.v[:, part])
             out[part] = np.square(block, out=block) @ self._weights
         return out

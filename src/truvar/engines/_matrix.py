@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 
 from truvar._numba import truncated_sums
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
 from truvar.models.posterior import Posterior
 
@@ -85,8 +85,7 @@ class Matrix:
                 self._entries, lines, step, u, e, w, d, tile.start, tile.stop, out
             )
 
-        tiles = (slice(start, min(start + TILE, len(u))) for start in range(0, len(u), TILE))
-        run_tiles(work, tiles, len(rows) * len(u))
+        run_tiles(work, tiles(len(u), TILE), len(rows) * len(u))
         self._applied[rows] = steps
         self._roundings += 1
         return out
@@ -147,8 +146,8 @@ class Matrix:
         if steps > 0:
             self._apply_step(rows[applied == steps - 1], steps - 1)
         for late in (rows[applied == UNBUILT], rows[(applied != UNBUILT) & (applied < steps - 1)]):
-            for start in range(0, len(late), BLOCK):
-                self._catch_up(late[start : start + BLOCK], steps)
+            for block in tiles(len(late), BLOCK):
+                self._catch_up(late[block], steps)
         self._roundings += 1
 
     def _apply_step(self, rows: Index, step: int) -> None:
@@ -161,8 +160,7 @@ class Matrix:
         no_excess = np.zeros(len(rows), self._type)
         no_variance = np.zeros(len(u), self._type)
         no_sums = np.zeros(len(u))
-        for start in range(0, len(u), TILE):
-            stop = min(start + TILE, len(u))
+        for tile in tiles(len(u), TILE):
             truncated_sums.fused_update_sums(
                 self._entries,
                 lines,
@@ -171,8 +169,8 @@ class Matrix:
                 no_excess,
                 no_excess,
                 no_variance,
-                start,
-                stop,
+                tile.start,
+                tile.stop,
                 no_sums,
             )
         self._applied[rows] = step + 1

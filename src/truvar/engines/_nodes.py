@@ -34,6 +34,7 @@ from math import log, pi, prod, sqrt
 
 import numpy as np
 
+from truvar._numba.threads import tiles
 from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.engines._matrix import Matrix, common_prefix_length
@@ -164,9 +165,9 @@ class NodeBounds:
         if self._layout is not None:
             return spread_on_grid(self._layout.spread(w), self._interpolation)
         total = np.zeros(self._shape)
-        for start in range(0, len(w), CHUNK):
-            parts = [matrix[start : start + CHUNK] for matrix in self._interpolation]
-            first = parts[0] * w[start : start + CHUNK, None]
+        for tile in tiles(len(w), CHUNK):
+            parts = [matrix[tile] for matrix in self._interpolation]
+            first = parts[0] * w[tile, None]
             total += first.sum(axis=0) if len(parts) == 1 else first.T @ parts[1]
         return total.ravel()
 
@@ -176,12 +177,10 @@ class NodeBounds:
             return self._layout.gather(gather_on_grid(values, self._interpolation))
         at_nodes = values.reshape(self._shape)
         out = np.empty(len(self._interpolation[0]))
-        for start in range(0, len(out), CHUNK):
-            parts = [matrix[start : start + CHUNK] for matrix in self._interpolation]
+        for tile in tiles(len(out), CHUNK):
+            parts = [matrix[tile] for matrix in self._interpolation]
             first = parts[0] @ at_nodes
-            out[start : start + CHUNK] = (
-                first if len(parts) == 1 else (first * parts[1]).sum(axis=1)
-            )
+            out[tile] = first if len(parts) == 1 else (first * parts[1]).sum(axis=1)
         return out
 
 

@@ -24,18 +24,18 @@ import scipy  # scipy.fft is imported on first use, as it imports slowly
 from scipy.linalg import cholesky, solve_triangular
 
 from truvar._numba import interpolation
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
 from truvar.domain.layout import GridLayout
 from truvar.engines._rounding import KERNEL_ROUNDING, SUM_ROUNDING, UNIT, block_error, gamma
-from truvar.models.factor import BLOCK, blocked_product, quadratic_forms
+from truvar.models.factor import BLOCK, blocked_product, quadratic_forms, weighted_gram
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
 from truvar.models.posterior import Posterior
 
 FFT_ROUNDING = 16 * UNIT  # error of an FFT per binary digit of its length, for factors 2, 3 and 5
-EVEN_SPACING_TOLERANCE = (
-    1e-12  # share of its extent by which the values of an evenly spaced axis may be off
-)
+# share of its extent by which the values of an evenly spaced axis may be off
+EVEN_SPACING_TOLERANCE = 1e-12
 TAPS = 6  # nodes per axis that a point is interpolated from
 LEBESGUE_CONSTANT = 356 / 256  # largest sum of the magnitudes of their weights
 # interpolation error over the sixth derivative: max |(s+2)(s+1)s(s-1)(s-2)(s-3)| / 6!
@@ -203,8 +203,9 @@ class GridProduct:
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
-        least = float((self._between**2).min())
-        convolution = Convolution(np.minimum(self._table**2, cap / least if least > 0 else inf))
+        smallest = float((self._between**2).min())
+        scaled_cap = cap / smallest if smallest > 0 else inf
+        convolution = Convolution(np.minimum(self._table**2, scaled_cap))
         value = self._convolve(convolution, weights)
         variance = float(self._table.flat[0])
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
@@ -409,8 +410,7 @@ class LowRankProduct:
         residual = (2 * gamma(rank + 8) + KERNEL_ROUNDING) * max_variance
         lower = np.ascontiguousarray(self._factor[:, pivots].T)
         stretch = np.ones(len(diagonal))
-        for start in range(0, len(diagonal), BLOCK):
-            tile = slice(start, start + BLOCK)
+        for tile in tiles(len(diagonal), BLOCK):
             solved = solve_triangular(
                 lower, self._factor[:, tile], lower=True, trans=1, check_finite=False
             )
@@ -436,15 +436,10 @@ class LowRankProduct:
 
     def squared_sums(self, weights: Array, cap: float = inf) -> Array:
         """Return upper bounds on sums of squares, see `PriorProduct.squared_sums`."""
-        rows = np.flatnonzero(weights)
+        n_weighted = int(np.count_nonzero(weights))
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
-        gram = np.zeros((len(self._factor),) * 2)
-        for start in range(0, len(rows), BLOCK):
-            these = rows[start : start + BLOCK]
-            part = self._factor[:, these]
-            gram += (part * weights[these]) @ part.T
-        value = quadratic_forms(self._factor, gram)
-        value += (block_error(len(rows)) + gamma(2)) * self._max_variance * total * self._root**2
+        value = quadratic_forms(self._factor, weighted_gram(self._factor, weights))
+        value += (block_error(n_weighted) + gamma(2)) * self._max_variance * total * self._root**2
         rest = self._rest * sqrt(float(weights @ self._rest[: self._n_targets] ** 2))
         return np.asarray((np.sqrt(np.maximum(value, 0.0)) + rest) ** 2 * (1 + SUM_ROUNDING))
 
@@ -482,14 +477,14 @@ def _pivoted_factor(
     return factor[: len(pivots)], pivots, rest
 
 
-def _independent(covariance: Array, most: int, least: float) -> Index:
-    """Return pivots of a small matrix, greedily while the remainder is at least `least`."""
+def _independent(covariance: Array, max_pivots: int, min_remainder: float) -> Index:
+    """Return pivots of a small matrix, greedily while the remainder is at least `min_remainder`."""
     rest = np.diag(covariance).copy()
-    rows = np.empty((most, len(covariance)))
+    rows = np.empty((max_pivots, len(covariance)))
     chosen: list[int] = []
-    while len(chosen) < most:
+    while len(chosen) < max_pivots:
         pivot = int(np.argmax(rest))
-        if chosen and rest[pivot] < least:
+        if chosen and rest[pivot] < min_remainder:
             break
         row = (covariance[pivot] - rows[: len(chosen), pivot] @ rows[: len(chosen)]) / sqrt(
             max(rest[pivot], 1e-300)

@@ -55,9 +55,8 @@ MAX_NORMS_COST_SHARE = 1.0
 MAX_RENEWAL_COST = 3e10
 MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
 TYPICAL_LEFT = 32  # how many they leave mostly
-BOUND_TOLERANCE_SHARE = (
-    0.8  # share of the tolerance by which upper bounds may exceed the best estimate
-)
+# share of the tolerance by which upper bounds may exceed the best estimate
+BOUND_TOLERANCE_SHARE = 0.8
 MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
 # candidates scored in full for one choice from which on a matrix of the active rows is kept
 MIN_SCORED_FOR_MATRIX = 1024

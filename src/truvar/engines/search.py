@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
 from truvar.engines._norms import Cells, ColumnNorms
 from truvar.engines._rounding import SUM_ROUNDING, entry_error, gamma
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 BUDGET = 24  # work for a choice before a tolerance is used, in candidates scored in full
 MIN_BUDGET = 5e3  # the same in operations per site, at least
-LAST_RESORT_BUDGETS = (
-    1.2  # budgets after which the best candidate examined is taken, whatever the gap
-)
+# budgets after which the best candidate examined is taken, whatever the gap
+LAST_RESORT_BUDGETS = 1.2
 MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
 FIRST_BATCH = 16  # candidates scored in full at a time, at first
 # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
@@ -207,8 +206,8 @@ class Search:
 
     def _remaining(self) -> Index:
         """Return the candidates not scored in full whose bound reaches the best score."""
-        least = self.best * (1 - NEAR_TIE)
-        return np.flatnonzero((self.scores >= least) & (self.scores > 0) & (self.stage < SCORED))
+        limit = self.best * (1 - NEAR_TIE)
+        return np.flatnonzero((self.scores >= limit) & (self.scores > 0) & (self.stage < SCORED))
 
     def _tighten(self, remaining: Index) -> None:
         """Examine the leading candidates on more rows near them or, if that pays less, in full."""
@@ -251,11 +250,11 @@ class Search:
         count = self.near_counts[stage]
         # Per row of a cell.
         fetch_cost = CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
-        most = int(fetch_cost / self.row_cost) + 1
+        max_sites = int(fetch_cost / self.row_cost) + 1
         groups = []
         work = 0.0
         for members in np.split(these, np.flatnonzero(np.diff(cell_of[these % n])) + 1):
-            sites = members[_highest(self.scores[members], most)]
+            sites = members[_highest(self.scores[members], max_sites)]
             cost = count * (fetch_cost + len(sites) * self.row_cost)
             if cost <= MAX_EXAMINE_SHARE * len(self.rows) * len(sites) * self.row_cost:
                 groups.append(sites)
@@ -264,9 +263,8 @@ class Search:
                 sites = members
             self.stage[sites] = stage + 1
 
-        most = max(1, MAX_NEAR_ROWS // count)
-        for start in range(0, len(groups), most):
-            self._bound_locally(neighbours, groups[start : start + most], count)
+        for part in tiles(len(groups), max(1, MAX_NEAR_ROWS // count)):
+            self._bound_locally(neighbours, groups[part], count)
         self.engine.work += work
 
     def _bound_locally(self, neighbours: _Neighbours, groups: list[Index], count: int) -> None:
@@ -274,15 +272,11 @@ class Search:
         near: list[Index] = [np.empty(0, np.intp)] * len(groups)
 
         def find(part: slice) -> None:
-            for i in range(*part.indices(len(groups))):
+            for i in range(part.start, part.stop):
                 cell = int(neighbours.cells.of[groups[i][0] % len(self.e)])
                 near[i] = neighbours.near(cell, count)
 
-        run_tiles(
-            find,
-            [slice(i, i + 4) for i in range(0, len(groups), 4)],
-            len(groups) * len(neighbours.sizes),
-        )
+        run_tiles(find, tiles(len(groups), 4), len(groups) * len(neighbours.sizes))
         neighbourhoods = [
             (rows, sites, self.predictive[sites]) for rows, sites in zip(near, groups, strict=True)
         ]

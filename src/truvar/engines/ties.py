@@ -51,10 +51,6 @@ def rescore_near_best(sums: Array, weight: Array, rescore: Callable[[Index], Arr
         weight: Factor that turns a sum into a score. (m, K)
         rescore: Function that returns the sums (c, K) of some rows (c,).
     """
-    for row in near_best(_best_level(sums * weight)):
+    scores = sums * weight  # (c, K)
+    for row in near_best(scores[:, 0] if scores.shape[1] == 1 else scores.max(axis=1)):
         sums[row] = rescore(np.array([row]))[0]
-
-
-def _best_level(scores: Array) -> Array:
-    """Return the highest score over the noise levels: (c, K) to (c,)."""
-    return scores[:, 0] if scores.shape[1] == 1 else np.asarray(scores.max(axis=1))

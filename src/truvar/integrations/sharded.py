@@ -30,14 +30,7 @@ from truvar.domain.domain import Domain
 from truvar.engines.lazy import Lazy
 from truvar.engines.search import BUDGET
 from truvar.exceptions import ExecutorError, InvalidArgumentError
-from truvar.models.factor import (
-    MAX_CANDIDATES,
-    TARGET_TILE,
-    LocalFactor,
-    Neighbourhood,
-    Row,
-    locate,
-)
+from truvar.models.factor import Factor, LocalFactor, LocatedNeighbourhood, Row
 from truvar.models.posterior import Posterior
 from truvar.validation import check_integer
 
@@ -176,18 +169,16 @@ class Shards(Protocol):
         ...
 
 
-class ShardedFactor:
-    """V over all sites, divided into shards; see `models.factor.Factor` for the methods.
+class ShardedFactor(Factor):
+    """V over all sites, divided into shards; see `Factor` for the methods.
 
     Args:
         sites: Coordinates of all sites. (m, d')
         shards: The shards.
     """
 
-    local = False
-
     def __init__(self, sites: Array, shards: Shards) -> None:
-        self.sites = sites
+        super().__init__(sites)
         self._shards = shards
         self._starts = np.array([part.start for part in shards.slices])
         self._log: list[Row] = []
@@ -250,50 +241,43 @@ class ShardedFactor:
         """Return v_x^T middle v_x over the first rows: (m,)."""
         return self._concatenated("quadratic_forms", middle)
 
-    def sums(
-        self, e: Array, w: Array, sites: Index, predictive: Array, rows: Index | None = None
+    def sums_of(
+        self,
+        points: Array,
+        columns: Array,
+        predictive: Array,
+        e: Array,
+        w: Array,
+        rows: Index | None = None,
     ) -> Array:
-        """Return the truncated sums of candidates at some sites: (c, K)."""
-        targets = self._store("excess", e), self._store("weight", w)
-        out = np.zeros_like(predictive)
-        for start in range(0, len(sites), MAX_CANDIDATES):
-            chunk = slice(start, start + MAX_CANDIDATES)
-            columns = np.ascontiguousarray(self.at(sites[chunk]).T)
-            arguments = (self.sites[sites[chunk]], columns, predictive[chunk], *targets)
-            jobs: list[Job] = []
-            for number, part in enumerate(self._shards.slices):
-                if rows is None:
-                    if e[part].any():
-                        jobs.append((number, arguments))
-                elif len(here := _within(rows, part)):
-                    jobs.append((number, (*arguments, here)))
-            for found in self._call("sums_of", jobs):
-                out[chunk] += found
-        return out
+        """Return the truncated sums of some points: (c, K)."""
+        arguments = points, columns, predictive, self._store("excess", e), self._store("weight", w)
+        jobs: list[Job] = []
+        for number, part in enumerate(self._shards.slices):
+            if rows is None:
+                if e[part].any():
+                    jobs.append((number, arguments))
+            elif len(here := _within(rows, part)):
+                jobs.append((number, (*arguments, here)))
+        return np.asarray(sum(self._call("sums_of", jobs), np.zeros_like(predictive)))
 
-    def sums_everywhere(self, e: Array, w: Array, predictive: Array) -> Array:
-        """Return the truncated sums at every site: (m, K)."""
-        d = self._store("predictive", predictive)
-        rows = np.flatnonzero(e > 0)
-        out = np.zeros_like(predictive)
-        for start in range(0, len(rows), TARGET_TILE):
-            these = rows[start : start + TARGET_TILE]
-            columns = np.ascontiguousarray(self.at(these).T)
-            arguments = self.sites[these], columns, e[these], w[these], d
-            out += np.concatenate(self._call_all("sums_over", *arguments))
-        return out
+    def sums_everywhere_of(
+        self, points: Array, columns: Array, excess: Array, weight: Array, predictive: Array
+    ) -> Array:
+        """Return the truncated sums at every site, over some targets: (m, K)."""
+        arguments = points, columns, excess, weight, self._store("predictive", predictive)
+        return np.concatenate(self._call_all("sums_everywhere_of", *arguments))
 
-    def bound_gaps(
-        self, neighbourhoods: Sequence[Neighbourhood], e: Array, w: Array, base: Array
+    def bound_gaps_of(
+        self, neighbourhoods: Sequence[LocatedNeighbourhood], e: Array, w: Array, base: Array
     ) -> list[tuple[Array, Array]]:
-        """Compute the gaps (c, K) of a bound, and sums of squares (c,), on rows near some sites."""
+        """Compute gaps (c, K) of a bound and sums of squares (c,) on rows near some points."""
         targets = self._store("excess", e), self._store("weight", w), self._store("base", base)
-        located = locate(self, self.sites, neighbourhoods)
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
         jobs: list[Job] = []
         members: list[list[int]] = []
         for number, part in enumerate(self._shards.slices):
-            asked = [(_within(near, part), *rest) for near, *rest in located]
+            asked = [(_within(near, part), *rest) for near, *rest in neighbourhoods]
             own = [i for i, (here, *_) in enumerate(asked) if len(here)]
             if own:
                 jobs.append((number, ([asked[i] for i in own], *targets)))

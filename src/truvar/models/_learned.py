@@ -37,22 +37,21 @@ from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mo
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
 
-MIN_OBSERVATIONS_FOR_POWER = 8  # observations below which the power stays 1
-MIN_LOG_DENSITY_GAIN_OF_POWER = (
-    2.0  # log posterior density by which a power must be better than none
-)
-WARM_START_OBSERVATIONS = 120  # observations from which the transform stays of the same kind
-# Observations, at most -> members, proposals per round, rounds: many observations leave little to
-# average over.
+MIN_OBSERVATIONS_FOR_POWER = 8  # number below which the power stays 1
+# log posterior density by which a power must be better than none
+MIN_LOG_DENSITY_GAIN_OF_POWER = 2.0
+# number of observations beyond which a fit starts from the last one alone and keeps its transform
+WARM_START_OBSERVATIONS = 120
+# number of observations, at most -> members, proposals per round, rounds: with many observations
+# there is little to average over
 SAMPLE_SIZES = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
-MAX_FLAT_RANGE = 1e-6  # units of the values: observations that differ less count as all alike
-MIN_OBSERVATIONS_FOR_SLOPES = 20  # observations below which the noise is the same everywhere
+MAX_FLAT_RANGE = 1e-6  # units of the values: observations within such a range count as equal
+MIN_OBSERVATIONS_FOR_SLOPES = 20  # number below which the noise is equal everywhere
 SLOPE_TEST_LEVEL = 0.005  # share of the models with equal noise for which slopes are tried
 # log posterior density by which slopes must be better than none, and 1 more for each
 MIN_LOG_DENSITY_GAIN_OF_SLOPES = 2.0
-MAX_PEAK_DISTANCE_RANGES = (
-    1000.0  # ranges of the other values: a value further off is no peak, even in a flat field
-)
+# ranges of the other values: a value further off is no peak, even in a flat field
+MAX_PEAK_DISTANCE_RANGES = 1000.0
 # share of the variance of the others that they explain of each other, unless the field is flat
 MIN_EXPLAINED_SHARE = 0.3
 # the same, for a value in the direction that the study looks in: a peak must not be missed
@@ -165,9 +164,7 @@ def fit_ensemble(
     mode = fit.theta
     likelihood = fit.likelihood
     prior = fit.prior
-    count, proposals, rounds = next(
-        effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
-    )
+    count, proposals, rounds = sample_size(len(kept))
     sample = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed)
     members = sample.thetas
     thresholds = reference if data.thresholds is None else data.thresholds[kept]
@@ -340,8 +337,8 @@ def _is_credible(
     is_wanted = direction * (values[list(separate)].mean() - np.median(values)) > 0
     if is_wanted and len(values) < MIN_OBSERVATIONS:
         return False  # so few values explain each other by chance
-    least = MIN_EXPLAINED_SHARE_AT_PEAK if is_wanted else MIN_EXPLAINED_SHARE
-    return predictability(errors, fit.likelihood.transformed(fit.theta)) > least
+    min_share = MIN_EXPLAINED_SHARE_AT_PEAK if is_wanted else MIN_EXPLAINED_SHARE
+    return predictability(errors, fit.likelihood.transformed(fit.theta)) > min_share
 
 
 def _contradicted(
@@ -355,8 +352,7 @@ def _contradicted(
     """Return the positions of observations that their close neighbours contradict."""
     fits = [found.fit]
     shift, scale = location_and_scale(values[found.kept], reference, data.mean)
-    quartiles = np.quantile(values[found.kept], [0.25, 0.75])
-    narrow = float(quartiles[1] - quartiles[0]) / 1.35
+    narrow = _robust_sd(values[found.kept])
     plain = _Standardisation(
         shift, narrow if 0 < narrow < MAX_ROBUST_SD_RATIO * scale else scale, learn_power=False
     )
@@ -435,8 +431,7 @@ def _standardisations(
     plain = _Standardisation(shift, scale, learn_power=False)
     if not data.learn_power or len(values) < MIN_OBSERVATIONS_FOR_POWER:
         return [plain]
-    quartiles = np.quantile(values, [0.25, 0.75])
-    narrow = max(float(quartiles[1] - quartiles[0]) / 1.35, 0.01 * scale)
+    narrow = max(_robust_sd(values), 0.01 * scale)
     if reference is not None:
         narrow = max(narrow, abs(reference - shift) / MAX_REFERENCE_DISTANCE)
     powers = [_Standardisation(shift, scale, learn_power=True)]
@@ -447,6 +442,17 @@ def _standardisations(
     if previous.transform.power == 1.0:
         return [plain]
     return [min(powers, key=lambda option: abs(np.log(option.scale / previous.transform.scale)))]
+
+
+def _robust_sd(values: Array) -> float:
+    """Return the standard deviation of a normal distribution with the quartiles of the values."""
+    lower, upper = np.quantile(values, [0.25, 0.75])
+    return float(upper - lower) / 1.35
+
+
+def sample_size(n_observations: int) -> tuple[int, int, int]:
+    """Return the number of members, of proposals per round and of rounds."""
+    return next(size for limit, size in SAMPLE_SIZES.items() if n_observations <= limit)
 
 
 def is_one_sided(values: Array, thresholds: Array | float) -> bool:

@@ -43,12 +43,12 @@ from truvar.models._coregionalization import (
 from truvar.models._learned import (
     MAX_FLAT_RANGE,
     MAX_REFERENCE_DISTANCE,
-    SAMPLE_SIZES,
     WARM_START_OBSERVATIONS,
     is_one_sided,
     location_and_scale,
     nearest_reference,
     prior_members,
+    sample_size,
 )
 from truvar.models._noise import LOG_NOISE_MEAN, LOG_NOISE_SD
 from truvar.models._outliers import find_outliers
@@ -65,9 +65,8 @@ from truvar.models.hyperposterior import (
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 from truvar.models.transforms import OutputTransform
 
-TARGET_CORRELATION_MEAN = (
-    0.5  # mean of artanh of the correlation with the target: a correlation of 0.46
-)
+# mean of artanh of the correlation with the target: a correlation of 0.46
+TARGET_CORRELATION_MEAN = 0.5
 # of artanh of every partial correlation: 95 % of the correlations are above -0.90 and below 0.99
 CORRELATION_SD = 1.0
 SCALE_SD = 0.5  # of the log standard deviation of a task, in its unit
@@ -402,9 +401,7 @@ def fit_tasks(
     learns_kernel = likelihood.layout.dimension > 0
     is_flat = learns_kernel and np.ptp(target) <= MAX_FLAT_RANGE * scales[0]
     if marginalise:
-        count, proposals, rounds = next(
-            effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
-        )
+        count, proposals, rounds = sample_size(len(kept))
         members = sample_posterior(likelihood, prior, mode, count, proposals, rounds, seed).thetas
     if is_flat:
         mode = prior.mean

@@ -16,12 +16,10 @@ import numpy as np
 from truvar._typing import Array, Mask
 
 MIN_VALUES = 6  # values below which nothing is called an outlier
-MIN_SEPARATION_RANGES = (
-    12.0  # gap between the outliers and the other values, in ranges of the latter
-)
-MIN_QUARTILE_SHARE_OF_RANGE = (
-    0.12  # least interquartile range of the other values, as a share of their range
-)
+# gap between the outliers and the other values, in ranges of the latter
+MIN_SEPARATION_RANGES = 12.0
+# smallest interquartile range of the other values, as a share of their range
+MIN_QUARTILE_SHARE_OF_RANGE = 0.12
 # root mean square distance of the coordinates, in extents, of two measurements that confirm each
 # other
 MAX_CONFIRMING_DISTANCE = 0.05

@@ -4,7 +4,7 @@
 |---|---|---|
 | theta_i | most probable hyperparameters without observation i (`Fit.theta`) | (k,) |
 | G_i | gain of the log posterior density of the model if i is left out (`Verdict.gain`) | |
-| D_i = z_i - mu_i | deviation from what the others predict with theta_i (`Verdict.deviation`) | |
+| D_i = z_i - mu_i | deviation from what the others predict with theta_i, in units of z | |
 | Z_i | D_i in predicted standard deviations (`Verdict.z_score`) | |
 | c_i | D_i in standard deviations of a function that may have a sharp peak at x_i (`Verdict.contradiction`) | |
 
@@ -43,9 +43,8 @@ from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mo
 from truvar.models.kernels import Stationary
 
 MIN_OBSERVATIONS = 12  # number below which none is left out
-MIN_GAIN_OVER_OPPONENT = (
-    4.0  # log posterior density, by which leaving out the opponent must be worse
-)
+# log posterior density, by which leaving out the opponent must be worse
+MIN_GAIN_OVER_OPPONENT = 4.0
 MIN_LARGEST_Z_SCORE = 2.0  # z-score that the largest one of the others counts with at least
 MIN_EXPLAINED_SHARE = 0.5  # share of the variance of the others that they explain of each other
 MAX_MASKING_OUTLIERS = 2  # outliers that may hide each other
@@ -65,7 +64,7 @@ MAX_SHARE_LEFT = 0.25
 
 @dataclass(frozen=True)
 class Rule:
-    """Least evidence for leaving out an observation.
+    """Smallest evidence for leaving out an observation.
 
     Attributes:
         gain: G_i, at least.
@@ -120,7 +119,6 @@ class Verdict:
         position: Of the observation.
         fit: To the other observations.
         gain: G_i.
-        deviation: D_i, in units of z.
         z_score: Z_i.
         largest: Largest leave-one-out |z-score| of the others.
         predictable: Share of the variance of the others that they explain of each other.
@@ -133,7 +131,6 @@ class Verdict:
     position: int
     fit: Fit
     gain: float
-    deviation: float
     z_score: float
     largest: float
     predictable: float
@@ -144,8 +141,8 @@ class Verdict:
     @property
     def is_suspicious(self) -> bool:
         """Whether the observation may be wrong, though another one may partly hide that."""
-        least = min(rule.contradiction for rule in RULES)
-        return bool(self.gain > 0 and np.isfinite(self.enclosure) and self.contradiction >= least)
+        limit = min(rule.contradiction for rule in RULES)
+        return bool(self.gain > 0 and np.isfinite(self.enclosure) and self.contradiction >= limit)
 
     @property
     def is_convincing(self) -> bool:
@@ -171,7 +168,7 @@ def find_contradicted(fits: Sequence[Fit], others: Sequence[Array] = ()) -> tupl
     """
     best = fits[0]
     t = len(best.likelihood.values)
-    most = max(1, t // 10)
+    max_left = max(1, t // 10)
     left: list[int] = []
     if t < MIN_OBSERVATIONS:
         return ()
@@ -181,28 +178,32 @@ def find_contradicted(fits: Sequence[Fit], others: Sequence[Array] = ()) -> tupl
             if t <= MAX_DISTORTED_OBSERVATIONS
             else [best.theta]
         )
-        while len(left) < most:
+        while len(left) < max_left:
             kept = np.setdiff1d(np.arange(t), left)
-            found = _next_errors(fits, kept, thetas, min(MAX_MASKING_OUTLIERS, most - len(left)))
+            found = _next_errors(
+                fits, kept, thetas, min(MAX_MASKING_OUTLIERS, max_left - len(left))
+            )
             if not found:
                 break
             left += found
     return tuple(sorted(left))
 
 
-def _next_errors(fits: Sequence[Fit], kept: Index, thetas: Sequence[Array], most: int) -> list[int]:
-    """Return the position of the most convincing error; or of two that hide each other; or of none.
+def _next_errors(
+    fits: Sequence[Fit], kept: Index, thetas: Sequence[Array], count: int
+) -> list[int]:
+    """Return the position of the most convincing outlier, of two that hide each other, or none.
 
     Args:
         fits: As for `find_contradicted`.
         kept: Positions that are not left out yet.
         thetas: Hyperparameters to look for suspects with.
-        most: Number of positions to return, at most.
+        count: Number of positions to return, at most.
     """
     density = _best_density(fits, kept)
     rest = kept
     tried: list[int] = []
-    while len(tried) < most:
+    while len(tried) < count:
         suspects = _suspects(fits[0].likelihood, rest, thetas, fits[0].prior)
         verdicts = [
             verdict for i in suspects if (verdict := _judge(fits, rest, i, density)).is_suspicious
@@ -340,7 +341,6 @@ def _judge(fits: Sequence[Fit], kept: Index, i: int, density: float) -> Verdict:
         position=i,
         fit=fit,
         gain=max(densities) - density,
-        deviation=deviation,
         z_score=deviation / float(np.sqrt(variances[i] + noise)),
         largest=float(np.max(np.abs(errors) / sds)),
         predictable=predictability(errors, z[without]),

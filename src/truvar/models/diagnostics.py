@@ -54,7 +54,7 @@ class ModelCheck:
         ok: False if the measurements contradict the model; True also where there are too few to
             tell.
         finding: The result of the check as a sentence without its full stop.
-        advice: What to do about it; empty if the check did not fail.
+        advice: A remedy; empty if the check did not fail.
         coverage: Share of the measurements inside their leave-one-out 95 % interval; NaN without
             measurements.
         failure: "overconfident": values are further from their predictions than the model allows;

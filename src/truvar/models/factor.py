@@ -13,13 +13,14 @@ The targets are the first n sites. `LocalFactor` keeps the columns of all sites 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from truvar._numba import truncated_sums
-from truvar._numba.threads import run_tiles
+from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
 from truvar.models._tiles import solved_tiles
 from truvar.models.kernels import covariance_function
@@ -44,18 +45,26 @@ SITE_TILE = 4096
 MAX_CANDIDATES = 8192
 
 
-class Factor(Protocol):
+class Factor(ABC):
     """V over all sites.
 
     In the sums over targets j, `e` is the excess of every target (n,), `w` its weight (n,) and
-    `predictive` holds d.
+    `predictive` holds d. A method whose name ends in `_of` takes points with their columns, which
+    may lie in another shard.
+
+    Args:
+        sites: Coordinates of the sites. (m, d')
 
     Attributes:
         local: Whether the entries are in this process.
     """
 
-    local: bool
+    local = False
 
+    def __init__(self, sites: Array) -> None:
+        self.sites = sites
+
+    @abstractmethod
     def append(self, point: Array, column: Array, root: float) -> Array:
         """Append the row of a measurement.
 
@@ -68,40 +77,86 @@ class Factor(Protocol):
         Returns:
             The new row, which is zero if the measurement gives no information. (m,)
         """
-        ...
 
+    @abstractmethod
     def truncate(self, n_rows: int) -> None:
         """Remove all rows behind the first `n_rows`."""
-        ...
 
     @property
+    @abstractmethod
     def v(self) -> Array:
         """All entries, in this process: (t, m)."""
-        ...
 
+    @abstractmethod
     def row(self, i: int) -> Array:
         """Return row i: (m,)."""
-        ...
 
+    @abstractmethod
     def at(self, sites: Index | slice) -> Array:
         """Return the columns of some sites: (t, c)."""
-        ...
 
+    @abstractmethod
     def inner(self, i: int, base: Array) -> Array:
         """Return sum_j b_j u_j v_j with u the row i, over the rows before it, b (n,): (i,)."""
-        ...
 
+    @abstractmethod
     def combine(self, weights: Array) -> Array:
         """Return the combination of the first rows with weights (t,) or (c, t): (m,) or (c, m)."""
-        ...
 
+    @abstractmethod
     def gram(self, n_rows: int, base: Array) -> Array:
         """Return sum_j b_j v_j v_j^T over the first rows, with b (n,): (n_rows, n_rows)."""
-        ...
 
+    @abstractmethod
     def quadratic_forms(self, middle: Array) -> Array:
         """Return v_x^T middle v_x over the first rows: (m,)."""
-        ...
+
+    @abstractmethod
+    def sums_of(
+        self,
+        points: Array,
+        columns: Array,
+        predictive: Array,
+        e: Array,
+        w: Array,
+        rows: Index | None = None,
+    ) -> Array:
+        """Return the truncated sums of some points (c, d') with columns (c, t), see `sums`."""
+
+    @abstractmethod
+    def sums_everywhere_of(
+        self, points: Array, columns: Array, excess: Array, weight: Array, predictive: Array
+    ) -> Array:
+        """Return the truncated sums at every site, over some targets.
+
+        Args:
+            points: Coordinates of the targets. (a, d')
+            columns: Their columns of V. (a, t)
+            excess: Their e. (a,)
+            weight: Their w. (a,)
+            predictive: d of each site and noise level. (m, K)
+
+        Returns:
+            The sums. (m, K)
+        """
+
+    @abstractmethod
+    def bound_gaps_of(
+        self, neighbourhoods: Sequence[LocatedNeighbourhood], e: Array, w: Array, base: Array
+    ) -> list[tuple[Array, Array]]:
+        """Compute by how much a bound exceeds the truncated sums on rows near some points.
+
+        Args:
+            neighbourhoods: For each: rows (a,), points (c, d'), their columns (c, t) and their d
+                (c, K).
+            e: Excess of every target. (n,)
+            w: Weight of every target. (n,)
+            base: b of every target, which the bound is made of, see
+                `truncated_sums.candidate_bound_gaps`. (n,)
+
+        Returns:
+            For each neighbourhood: the gaps (c, K) and the sums of squares (c,).
+        """
 
     def sums(
         self, e: Array, w: Array, sites: Index, predictive: Array, rows: Index | None = None
@@ -118,35 +173,40 @@ class Factor(Protocol):
         Returns:
             The sums. (c, K)
         """
-        ...
+        out = np.zeros_like(predictive)
+        if not (e.any() if rows is None else len(rows)):
+            return out
+        for part in tiles(len(sites), MAX_CANDIDATES):
+            points, columns = self._located(sites[part])
+            out[part] = self.sums_of(points, columns, predictive[part], e, w, rows)
+        return out
 
     def sums_everywhere(self, e: Array, w: Array, predictive: Array) -> Array:
         """Return the truncated sums at every site, with d (m, K): (m, K)."""
-        ...
+        rows = np.flatnonzero(e > 0)
+        out = np.zeros_like(predictive)
+        for tile in tiles(len(rows), TARGET_TILE):
+            these = rows[tile]
+            out += self.sums_everywhere_of(*self._located(these), e[these], w[these], predictive)
+        return out
 
     def bound_gaps(
         self, neighbourhoods: Sequence[Neighbourhood], e: Array, w: Array, base: Array
     ) -> list[tuple[Array, Array]]:
-        """Compute by how much a bound exceeds the truncated sums on rows near some sites.
+        """Compute the gaps of a bound on rows near some sites, see `bound_gaps_of`."""
+        points, columns = self._located(np.concatenate([sites for _, sites, _ in neighbourhoods]))
+        ends = np.cumsum([len(sites) for _, sites, _ in neighbourhoods])[:-1]
+        parts = zip(neighbourhoods, np.split(points, ends), np.split(columns, ends), strict=True)
+        located = [(near, some, own, d) for (near, _, d), some, own in parts]
+        return self.bound_gaps_of(located, e, w, base)
 
-        Args:
-            neighbourhoods: For each: rows, sites (c,) and their d (c, K).
-            e: Excess of every target. (n,)
-            w: Weight of every target. (n,)
-            base: b of every target, which the bound is made of, see
-                `truncated_sums.candidate_bound_gaps`. (n,)
-
-        Returns:
-            For each neighbourhood: the gaps (c, K) and the sums of squares (c,).
-        """
-        ...
+    def _located(self, sites: Index) -> tuple[Array, Array]:
+        """Return the points of some sites (c, d') and their columns (c, t)."""
+        return self.sites[sites], np.ascontiguousarray(self.at(sites).T)
 
 
-class LocalFactor:
-    """V over all sites, or over those of one shard, in this process; see `Factor`.
-
-    `sums_of`, `sums_over` and `bound_gaps_of` take points with their columns, which may be
-    those of other shards.
+class LocalFactor(Factor):
+    """V over all sites, or over those of one shard, in this process.
 
     Args:
         kernel: Kernel of the prior.
@@ -156,8 +216,8 @@ class LocalFactor:
     local = True
 
     def __init__(self, kernel: Kernel, sites: Array) -> None:
+        super().__init__(sites)
         self.k = covariance_function(kernel)
-        self.sites = sites
         self.n_rows = 0
         self._v = np.empty((16, len(sites)))
         # e, and the targets where it is positive
@@ -237,33 +297,11 @@ class LocalFactor:
 
     def gram(self, n_rows: int, base: Array) -> Array:
         """Return sum_j b_j v_j v_j^T, see `Factor.gram`."""
-        total = np.zeros((n_rows, n_rows))
-        chosen = np.flatnonzero(base)
-        for start in range(0, len(chosen), BLOCK):
-            these = chosen[start : start + BLOCK]
-            part = self._v[:n_rows, these]
-            total += (part * base[these]) @ part.T
-        return total
+        return weighted_gram(self._v[:n_rows], base)
 
     def quadratic_forms(self, middle: Array) -> Array:
         """Return v_x^T middle v_x over the first rows: (m,)."""
         return quadratic_forms(self._v[: len(middle)], middle)
-
-    def sums(
-        self, e: Array, w: Array, sites: Index, predictive: Array, rows: Index | None = None
-    ) -> Array:
-        """Return the truncated sums of candidates at some sites, see `Factor.sums`."""
-        out = np.zeros_like(predictive)
-        if not (e.any() if rows is None else len(rows)):
-            return out
-        for start in range(0, len(sites), MAX_CANDIDATES):
-            these = sites[start : start + MAX_CANDIDATES]
-            columns = np.ascontiguousarray(self.at(these).T)
-            d = predictive[start : start + MAX_CANDIDATES]
-            out[start : start + MAX_CANDIDATES] = self.sums_of(
-                self.sites[these], columns, d, e, w, rows
-            )
-        return out
 
     def sums_of(
         self,
@@ -274,19 +312,7 @@ class LocalFactor:
         w: Array,
         rows: Index | None = None,
     ) -> Array:
-        """Return the truncated sums of some points over the targets here.
-
-        Args:
-            points: Coordinates of the points. (c, d')
-            columns: Their columns of V. (c, t)
-            predictive: d of each point and noise level. (c, K)
-            e: Excess of every target here. (n,)
-            w: Weight of every target here. (n,)
-            rows: Targets to sum over; None: all.
-
-        Returns:
-            The sums. (c, K)
-        """
+        """Return the truncated sums of some points over the targets here, see `Factor.sums`."""
         if rows is None and len(points) == 1:
             out = np.zeros(predictive.shape)
             active = self._active_targets(e)
@@ -303,10 +329,8 @@ class LocalFactor:
         picked: slice | Index = slice(None) if all_targets else rows
         excess = e[picked]
         weight = w[picked]
-        tiles = [
-            slice(start, min(start + TARGET_TILE, count)) for start in range(0, count, TARGET_TILE)
-        ]
-        sums = np.zeros((len(tiles), *predictive.shape))
+        parts = tiles(count, TARGET_TILE)
+        sums = np.zeros((len(parts), *predictive.shape))
 
         def work(tile: slice) -> None:
             these: slice | Index = tile if all_targets else rows[tile]
@@ -317,7 +341,7 @@ class LocalFactor:
                 prior, explained, excess[tile], weight[tile], predictive, out
             )
 
-        run_tiles(work, tiles, count * len(points) * (1 + self.n_rows // 8))
+        run_tiles(work, parts, count * len(points) * (1 + self.n_rows // 8))
         return np.asarray(sums.sum(axis=0))
 
     def _active_targets(self, e: Array) -> Index:
@@ -326,31 +350,10 @@ class LocalFactor:
             self._active = e, np.flatnonzero(e > 0)
         return self._active[1]
 
-    def sums_everywhere(self, e: Array, w: Array, predictive: Array) -> Array:
-        """Return the truncated sums at every site, see `Factor.sums_everywhere`."""
-        rows = np.flatnonzero(e > 0)
-        out = np.zeros_like(predictive)
-        for start in range(0, len(rows), TARGET_TILE):
-            these = rows[start : start + TARGET_TILE]
-            columns = np.ascontiguousarray(self.at(these).T)
-            out += self.sums_over(self.sites[these], columns, e[these], w[these], predictive)
-        return out
-
-    def sums_over(
+    def sums_everywhere_of(
         self, points: Array, columns: Array, excess: Array, weight: Array, predictive: Array
     ) -> Array:
-        """Return the truncated sums at every site here, over targets anywhere.
-
-        Args:
-            points: Coordinates of the targets. (a, d')
-            columns: Their columns of V. (a, t)
-            excess: Their e. (a,)
-            weight: Their w. (a,)
-            predictive: d of each site here and noise level. (m, K)
-
-        Returns:
-            The sums. (m, K)
-        """
+        """Return the sums at every site here, see `Factor.sums_everywhere_of`."""
         out = np.zeros_like(predictive)
 
         def work(tile: slice) -> None:
@@ -358,35 +361,14 @@ class LocalFactor:
             covariance -= columns @ self.at(tile)
             truncated_sums.truncated_sums(covariance, excess, weight, predictive[tile], out[tile])
 
-        tiles = [
-            slice(begin, min(begin + SITE_TILE, len(out)))
-            for begin in range(0, len(out), SITE_TILE)
-        ]
-        run_tiles(work, tiles, len(points) * len(out) * (1 + self.n_rows // 8))
+        entries = len(points) * len(out) * (1 + self.n_rows // 8)
+        run_tiles(work, tiles(len(out), SITE_TILE), entries)
         return out
-
-    def bound_gaps(
-        self, neighbourhoods: Sequence[Neighbourhood], e: Array, w: Array, base: Array
-    ) -> list[tuple[Array, Array]]:
-        """Compute the gaps of a bound on rows near some sites, see `Factor.bound_gaps`."""
-        return self.bound_gaps_of(locate(self, self.sites, neighbourhoods), e, w, base)
 
     def bound_gaps_of(
         self, neighbourhoods: Sequence[LocatedNeighbourhood], e: Array, w: Array, base: Array
     ) -> list[tuple[Array, Array]]:
-        """Compute the gaps of a bound on rows here, near points anywhere.
-
-        Args:
-            neighbourhoods: For each: rows here (a,), points (c, d'), their columns (c, t) and their
-                d (c, K).
-            e: Excess of every target here. (n,)
-            w: Weight of every target here. (n,)
-            base: b of every target here. (n,)
-
-        Returns:
-            For each: the gaps (c, K) and the sums of squares (c,), see
-            `truncated_sums.candidate_bound_gaps`.
-        """
+        """Compute the gaps of a bound on rows here, see `Factor.bound_gaps_of`."""
         found = [(np.zeros(d.shape), np.zeros(len(d))) for *_, d in neighbourhoods]
 
         def work(part: slice) -> None:
@@ -401,36 +383,33 @@ class LocalFactor:
                     )
 
         entries = sum(len(near) * len(points) for near, points, *_ in neighbourhoods)
-        tiles = [slice(i, i + 4) for i in range(0, len(neighbourhoods), 4)]
-        run_tiles(work, tiles, entries * (1 + self.n_rows // 8))
+        run_tiles(work, tiles(len(neighbourhoods), 4), entries * (1 + self.n_rows // 8))
         return found
-
-
-def locate(
-    factor: Factor, points: Array, neighbourhoods: Sequence[Neighbourhood]
-) -> list[LocatedNeighbourhood]:
-    """Return neighbourhoods with the points of their sites and the columns of these."""
-    sites = np.concatenate([sites for _, sites, _ in neighbourhoods])
-    columns = np.ascontiguousarray(factor.at(sites).T)
-    ends = np.cumsum([len(sites) for _, sites, _ in neighbourhoods])
-    return [
-        (near, points[sites], part, d)
-        for (near, sites, d), part in zip(neighbourhoods, np.split(columns, ends[:-1]), strict=True)
-    ]
 
 
 def blocked_product(matrix: Array, vector: Array) -> Array:
     """Return matrix (r, n) @ vector (n,), summed by blocks: (r,)."""
     total = np.zeros(len(matrix))
-    for start in range(0, len(vector), BLOCK):
-        total += matrix[:, start : start + BLOCK] @ vector[start : start + BLOCK]
+    for block in tiles(len(vector), BLOCK):
+        total += matrix[:, block] @ vector[block]
+    return total
+
+
+def weighted_gram(matrix: Array, weights: Array) -> Array:
+    """Return the sum over columns j, the first n, of w_j x_j x_j^T, summed by blocks: (r, r)."""
+    total = np.zeros((len(matrix), len(matrix)))
+    chosen = np.flatnonzero(weights)
+    for block in tiles(len(chosen), BLOCK):
+        these = chosen[block]
+        part = matrix[:, these]
+        total += (part * weights[these]) @ part.T
     return total
 
 
 def quadratic_forms(matrix: Array, middle: Array) -> Array:
     """Return x^T middle x for every column x of the matrix."""
     out = np.empty(matrix.shape[1])
-    for start in range(0, matrix.shape[1], BLOCK):
-        part = matrix[:, start : start + BLOCK]
-        out[start : start + BLOCK] = (part * (middle @ part)).sum(axis=0)
+    for block in tiles(matrix.shape[1], BLOCK):
+        part = matrix[:, block]
+        out[block] = (part * (middle @ part)).sum(axis=0)
     return out

@@ -8,7 +8,7 @@ approximate evidence.
 |---|---|---|
 | y | `labels`, 1 (succeeded) or -1 (failed) | (t,) |
 | K | `covariance`: a constant plus a Matern-5/2 kernel of the scaled coordinates | (t, t) |
-| f-hat | `_Laplace.mode`, as deviation from the prior mean | (t,) |
+| f-hat | `mode` in `_Laplace.fit`, as deviation from the prior mean | (t,) |
 | grad log p(y given f) | `_Laplace.gradient` | (t,) |
 | W | `curvature` | (t,) |
 | B = I + W^(1/2) K W^(1/2) = L L^T | `_Laplace.factor` is L | (t, t) |
@@ -30,6 +30,7 @@ from itertools import product
 
 import numpy as np
 
+from truvar._numba.threads import tiles
 from truvar._typing import Array, Mask
 from truvar.models.kernels import Stationary
 
@@ -112,8 +113,7 @@ class FeasibilityModel:
     def probability(self, points: Array) -> Array:
         """Return P(success) at points (q, d), in extents of the domain: (q,)."""
         total = np.zeros(len(points))
-        for start in range(0, len(points), CHUNK):
-            part = slice(start, start + CHUNK)
+        for part in tiles(len(points), CHUNK):
             for weight, member in zip(self.weights, self.members, strict=True):
                 total[part] += weight * member.probability(points[part])
         return total
@@ -128,9 +128,8 @@ class _Laplace:
         covariance: Prior covariance of the latent function: maps (q, d) and (t, d) to (q, t).
         mean: Prior mean of the latent function.
         variance: Prior variance of the latent function.
-        mode: Mode of the latent function minus its prior mean. (t,)
-        gradient: Gradient of the log likelihood there. (t,)
-        root: W^(1/2) there. (t,)
+        gradient: Gradient of the log likelihood at the mode. (t,)
+        root: W^(1/2) at the mode. (t,)
         factor: L. (t, t)
         evidence: Approximate log evidence.
     """
@@ -139,7 +138,6 @@ class _Laplace:
     covariance: Callable[[Array, Array], Array]
     mean: float
     variance: float
-    mode: Array
     gradient: Array
     root: Array
     factor: Array
@@ -188,7 +186,7 @@ class _Laplace:
             dual = dual + size * step
             mode = prior @ dual
         evidence = value - float(np.log(np.diag(factor)).sum())
-        return _Laplace(points, covariance, mean, variance, mode, gradient, root, factor, evidence)
+        return _Laplace(points, covariance, mean, variance, gradient, root, factor, evidence)
 
     def probability(self, points: Array) -> Array:
         """Return P(success) at points (q, d) (algorithm 3.2, probit integral in closed form)."""

@@ -203,11 +203,8 @@ class _Likelihood:
         )
 
     def _gls(self, factor: tuple[Array, bool]) -> float:
-        """Return the generalised least-squares constant; it is optimal, so its gradient is 0."""
-        if not self.learn_mean:
-            return 0.0
-        ones = cho_solve(factor, np.ones(len(self.z)))
-        return float(ones @ self.z / ones.sum())
+        """Return the constant mean; it is optimal if it is learned, so its gradient is 0."""
+        return _gls(factor, self.z) if self.learn_mean else 0.0
 
     def _kernel(self, theta: Array) -> Kernel:
         lengthscales = np.exp(theta[1 : 1 + self._dimension])[self._columns]
@@ -216,6 +213,12 @@ class _Likelihood:
     def _noise(self, theta: Array) -> Array:
         log_noise = theta[1 + self._dimension :]
         return np.full(len(self.z), np.exp(log_noise[0])) if len(log_noise) else self.known
+
+
+def _gls(factor: tuple[Array, bool], values: Array) -> float:
+    """Return the generalised least-squares constant, given the factor of the covariance."""
+    ones = cho_solve(factor, np.ones(len(values)))
+    return float(ones @ values / ones.sum())
 
 
 def fit_kernel(
@@ -263,8 +266,7 @@ def fit_kernel(
             raise _unsuitable(kernel, spread)
         if mean is None:
             covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
-            ones = cho_solve(cho_factor(covariance, lower=True), np.ones(len(values)))
-            centre = float(ones @ values / ones.sum())
+            centre = _gls(cho_factor(covariance, lower=True), values)
     learned_noise = None if noise is not None else float(regressor.kernel_.k2.noise_level) * unit**2
     likelihood = float(regressor.log_marginal_likelihood_value_) - len(values) * float(np.log(unit))
     return Model(kernel.clone_with_theta(found.k2.theta), centre, learned_noise, likelihood)

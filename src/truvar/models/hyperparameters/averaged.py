@@ -107,10 +107,7 @@ class Averaged(LearnedFamily):
                 noise=noise_at,
                 noise_of=lambda action: float(noise_at(action.point[None, :])[0]),
             )
-        noise = model.mode_noise
-        if noise is None or not self.hides_noise:
-            return found
-        return replace(found, noise=noise, noise_of=lambda action: noise)
+        return found.with_noise(model.mode_noise if self.hides_noise else None)
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the values far from all others differ from those of the current fit."""

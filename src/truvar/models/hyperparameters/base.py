@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -199,7 +199,7 @@ class Fit:
         noise_of: Returns the fitted noise variance of a measurement that was told without one;
             None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
-        likelihood: How a value comes from the function: units, transform and least noise.
+        likelihood: The observation model: units, transform and smallest noise.
     """
 
     kernel: Kernel
@@ -230,6 +230,12 @@ class Fit:
     def learned_tasks(self) -> Tasks | None:
         """The tasks with learned covariance, noise and mean; None without tasks."""
         return self.tasks
+
+    def with_noise(self, variance: float | None) -> Self:
+        """Return the fit with a fitted noise variance; None: unchanged."""
+        if variance is None:
+            return self
+        return replace(self, noise=variance, noise_of=lambda action: variance)
 
     def inflate_outlier_noise(self, observations: Observations) -> Observations:
         """Return the observations with so much noise for the outliers that they say nothing."""

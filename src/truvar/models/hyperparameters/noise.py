@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from truvar.models._noise import NoiseModel, fit_noise, unfitted_noise
@@ -29,14 +27,12 @@ class LearnedNoise(Known):
 
     def fit(self, observations: Observations, models: dict[int, AnyModel]) -> Fit:
         """Return the given kernel with the most probable noise variance."""
-        variance = self._noise_model(observations, models).variance
-        return replace(self._given, noise=variance, noise_of=lambda action: variance)
-
-    def _noise_model(self, observations: Observations, models: dict[int, AnyModel]) -> NoiseModel:
         count = len(observations)
         if count < 2:
-            return unfitted_noise(self._prior_variance)
-        return fit_once(models, count, NoiseModel, lambda _: self._fit_noise(observations))
+            model = unfitted_noise(self._prior_variance)
+        else:
+            model = fit_once(models, count, NoiseModel, lambda _: self._fit_noise(observations))
+        return self._given.with_noise(model.variance)
 
     def _fit_noise(self, observations: Observations) -> NoiseModel:
         mean = self.setting.mean

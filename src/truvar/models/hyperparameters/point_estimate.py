@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from truvar.models.fit import JITTER_SHARE, Model, fit, unfitted
@@ -45,18 +43,14 @@ class PointEstimate(LearnedFamily):
         setting = self.setting
         model = self._model(observations, models)
         kernel = with_categories(model.kernel, setting.domain.categorical)
-        found = Fit(
+        return Fit(
             kernel=kernel,
             site_kernel=kernel,
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
             likelihood=Gaussian(jitter=JITTER_SHARE),
-        )
-        noise = model.noise
-        if noise is None or not self.hides_noise:
-            return found
-        return replace(found, noise=noise, noise_of=lambda action: noise)
+        ).with_noise(model.noise if self.hides_noise else None)
 
     def _model(self, observations: Observations, models: dict[int, AnyModel]) -> Model:
         setting = self.setting

@@ -51,7 +51,7 @@ class _TaskMeanFunction:
 
         Args:
             constants: Constant mean of each task, in the user's units. (T,)
-            units: What its values are divided by. (T,)
+            units: Divisors of the values of each task. (T,)
         """
 
         def offset(points: Array) -> Array:
