@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -188,7 +189,7 @@ class Ensemble:
     def _start(self, count: int) -> None:
         """Set the moments and factors of so many members to those before the first observation."""
         sites = self.sites
-        self._spare: Array | None = None
+        self._buffer = np.empty(0)
         self._site_mean = self._prior_mean(sites)
         self.size = 0
         self.means = np.repeat(self._site_mean[None, :], count, axis=0)
@@ -210,18 +211,20 @@ class Ensemble:
         return np.asarray(self.variances.mean(axis=0) + self.means.var(axis=0))
 
     def take_memory(self, other: Ensemble) -> None:
-        """Use the largest array of an ensemble that is not needed any more; before `condition`."""
-        self._spare = other._solved
+        """Use the memory of an ensemble that is not needed any more; before `condition`."""
+        self._buffer = other._buffer
 
     def _memory(self, shape: tuple[int, int, int]) -> Array:
-        """Return an array of this shape, the spare one if it is large enough: new memory is slow."""
-        spare = self._spare
-        self._spare = None
-        if spare is None or spare.shape[2] != shape[2]:
+        """Return an array of this shape, with many sites from memory that serves all fits.
+
+        Memory is slow when it is first written to, and costs nothing before.
+        """
+        if len(self.sites) <= FEW_SITES:
             return np.zeros(shape)
-        if spare.shape[0] < shape[0] or spare.shape[1] < shape[1]:
-            return np.zeros(shape)
-        return spare[: shape[0], : shape[1]]
+        needed = prod(shape)
+        if len(self._buffer) < needed:
+            self._buffer = np.empty(max(needed, int(2 * MEMORY / 8)))
+        return self._buffer[:needed].reshape(shape)
 
     @blas_in_one_thread()
     def condition(self, points: Array, z: Array, noise: Array, learned: Mask) -> None:
