@@ -39,6 +39,12 @@ ROWS = {
         for t in (10, 20)
         for row in ("", "-ratio", "-scikit-learn", "-botorch")
     ),
+    *(
+        f"learned-{case}{row}"
+        for case in ("400-12", "2700-12")
+        for row in ("", "-ratio", "-botorch")
+    ),
+    "learned-wafer",
     *("search-grid-20000-cheap", "search-grid-20000-expensive"),
     *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE")),
     *(f"optuna-branin-{row}" for row in ("truvar", "GP", "TPE", "random", "overhead")),

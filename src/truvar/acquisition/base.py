@@ -76,6 +76,7 @@ class PolicyContext:
             below it.
         ensemble: The posterior averaged over plausible hyperparameters, for moments; None if they
             are known. `engine` has the most probable ones.
+        learned: Whether the hyperparameters are learned, so that the model itself is uncertain.
         excluded: Points that are not to be measured, and therefore not the optimum that is looked
             for; None: there are none. Shape (n,).
         min_feasibility: Probability of a success below which a candidate is not chosen.
@@ -99,6 +100,7 @@ class PolicyContext:
     has_bounds: bool = True
     only_best: bool = False
     ensemble: Ensemble | None = None
+    learned: bool = False
     excluded: Mask | None = None
     min_feasibility: float = 0.0
     cache: dict[Hashable, Any] = field(default_factory=dict)

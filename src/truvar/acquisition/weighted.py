@@ -33,6 +33,7 @@ from truvar.acquisition._representers import (
     pivoted_cholesky,
     representer_sites,
 )
+from truvar.acquisition._sampled import can_sample, sampled_reduction
 from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop, tour_rows
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
@@ -97,6 +98,8 @@ class WeightedTruVaR(BasePolicy):
         """Return the weighted variance reduction. Shape (c, K)."""
         if context.goal.level_set:
             rows = context.cached("undecided rows", lambda: undecided_rows(context))
+            if can_sample(context, candidates) and not can_tour(context, candidates):
+                return sampled_reduction(context, rows.sites, rows.weight, candidates)
             gains = weighted_reduction(
                 context.engine, rows.sites, rows.weight, candidates, context.only_best
             )

@@ -167,6 +167,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
         has_bounds=surrogate.fitted
         and (surrogate.mean is not None or len(surrogate.observations) > 0),
         ensemble=surrogate.ensemble,
+        learned=surrogate.model is not None,
         excluded=excluded if excluded is None or excluded.any() else None,
     )
 

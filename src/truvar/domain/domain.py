@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar._representation import html_card
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.domain._constrained import constrain, constrain_box, masks_of_rows, satisfies_values
 from truvar.domain._encoding import Encoding, check_columns
 from truvar.domain.box import REPRESENTERS, box_fields, check_box, mixture_fields
@@ -32,6 +32,7 @@ from truvar.domain.constraints import (
 from truvar.domain.geo import from_xarray
 from truvar.domain.given_context import check_context_columns
 from truvar.domain.grid import SAME_POINT, grid_fields
+from truvar.domain.layout import GridLayout, curve_rank, grid_layout
 from truvar.domain.parameters import Parameter, complete_parameters
 from truvar.domain.rounding import shown_decimals, shown_point
 from truvar.domain.table import check_rows, number_column, read_rows
@@ -310,6 +311,18 @@ class Domain(Encoding):
     def shape(self) -> tuple[int, ...] | None:
         """Lengths of the axes of a grid; None for other domains."""
         return None if self.axes is None else tuple(len(axis) for axis in self.axes)
+
+    @cached_property
+    def layout(self) -> GridLayout | None:
+        """Layout of the points on a grid, given as one or found in a table; None if there is none."""
+        if self.axes is not None:
+            return GridLayout(self.axes)
+        return None if self.continuous or self.categorical else grid_layout(self.points)
+
+    @cached_property
+    def curve_rank(self) -> Index:
+        """Rank of each point along a curve through the domain that visits regions in turn, (n,)."""
+        return curve_rank(self.points)
 
     @property
     def axis_values(self) -> tuple[Any, ...] | None:

@@ -128,7 +128,7 @@ def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
 
 
 def _max_matrix_bytes(posterior: Posterior, domain: Domain) -> int:
-    if domain.axes is None:  # no grid: spares the import below
+    if domain.layout is None:  # no grid: spares the import below
         return DENSE_BYTES
     from truvar.engines._products import has_grid_product
 

@@ -35,6 +35,7 @@ import numpy as np
 from truvar._numba.threads import tiles
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
+from truvar.domain.layout import GridLayout
 from truvar.engines._matrix import Matrix
 from truvar.engines._nodes import NodePosterior, gather_on_grid, spread_on_grid
 from truvar.engines._products import (
@@ -69,10 +70,11 @@ def lattice_bounds(posterior: Posterior, domain: Domain) -> LatticeBounds | None
         or len(posterior.sites) != posterior.n_targets
     ):
         return None
-    if domain.axes is None or not has_grid_product(posterior, domain):
+    layout = domain.layout
+    if layout is None or not has_grid_product(posterior, domain):
         return None
-    steps = lattice_steps(domain.axes, np.broadcast_to(form.lengthscales, len(domain.axes)))
-    return None if steps is None else LatticeBounds(posterior, domain.axes, form, steps)
+    steps = lattice_steps(layout.axes, np.broadcast_to(form.lengthscales, len(layout.axes)))
+    return None if steps is None else LatticeBounds(posterior, layout, form, steps)
 
 
 class Lattice:
@@ -210,7 +212,7 @@ class LatticeBounds:
 
     Args:
         posterior: Posterior to follow; its kernel is stationary.
-        axes: Coordinates along every axis of the regular grid whose points are the sites.
+        layout: How the sites lie on a regular grid.
         form: The kernel.
         steps: Steps of the grid between two nodes, along every axis.
 
@@ -219,9 +221,10 @@ class LatticeBounds:
     """
 
     def __init__(
-        self, posterior: Posterior, axes: Sequence[Array], form: Stationary, steps: Sequence[int]
+        self, posterior: Posterior, layout: GridLayout, form: Stationary, steps: Sequence[int]
     ) -> None:
-        self._axes = axes
+        axes = layout.axes
+        self._layout = layout
         self._form = form
         self._posterior = posterior
         lattice = Lattice(axes, steps)
@@ -230,7 +233,7 @@ class LatticeBounds:
         self._matrices = lattice.matrices()
         self._nodes = NodePosterior(posterior, lattice.points(np.arange(self.count)))
         self._matrix = Matrix(self._nodes, single=False)  # type: ignore[arg-type]  # it has what a matrix follows
-        self._shape = tuple(len(axis) for axis in axes)
+        self._shape = layout.shape
         # of coordinates from an evenly spaced axis, in length-scales: no kernel has a larger slope
         # than 1
         drift = 0.0
@@ -275,7 +278,7 @@ class LatticeBounds:
         """
         self._nodes.follow()
         self._heavy, smooth = _without_peaks(w)
-        on_nodes = spread_on_grid(smooth, self._matrices)
+        on_nodes = spread_on_grid(self._layout.spread(smooth), self._matrices)
         self._weights = np.concatenate([on_nodes, (w - smooth)[self._heavy]])
         everyone = np.arange(self.count)
         sums = self._matrix.sums(
@@ -287,7 +290,7 @@ class LatticeBounds:
             sums += self._weights[self.count :] @ squares[:, : self.count]
             at_heavy = squares @ self._weights
         self._set_norms(smooth, np.concatenate([sums, at_heavy]))
-        estimate = gather_on_grid(sums, self._matrices)
+        estimate = self._layout.gather(gather_on_grid(sums, self._matrices))
         error = self._share * variance + self._norm * self._expand(self._errors[0]) + self._noise
         return estimate, error
 
@@ -309,10 +312,10 @@ class LatticeBounds:
             steps = self._levels[-1].steps
             if max(steps) == 1:
                 return None
-            self._levels.append(Lattice(self._axes, [ceil(step / 2) for step in steps]))
+            self._levels.append(Lattice(self._layout.axes, [ceil(step / 2) for step in steps]))
             self._errors.append(self._levels[-1].errors(self._form, self._slack))
         lattice = self._levels[level]
-        at = np.unravel_index(sites, self._shape)
+        at = self._layout.indices(sites)
         used = np.flatnonzero(lattice.used_by(at))
         if len(used) * len(self._weights) > MAX_ENTRIES:
             return None
@@ -362,7 +365,7 @@ class LatticeBounds:
         inner = tuple(
             slice(before, before + n) for before, n in zip(self._offset, self._shape, strict=True)
         )
-        difference[inner] = smooth.reshape(self._shape)
+        difference[inner] = self._layout.spread(smooth).reshape(self._shape)
         difference[self._at_nodes] -= self._weights[: self.count].reshape(self._levels[0].shape)
         total = float(np.abs(difference).sum())
         squared = (
@@ -386,11 +389,10 @@ class LatticeBounds:
     def _expand(self, by_offset: Array) -> Array:
         """Return values by offset between the nodes at every site: (m,)."""
         steps = self._levels[0].steps
-        return np.ascontiguousarray(
-            by_offset[
-                np.ix_(*(np.arange(n) % step for n, step in zip(self._shape, steps, strict=True)))
-            ]
-        ).ravel()
+        at_cells = by_offset[
+            np.ix_(*(np.arange(n) % step for n, step in zip(self._shape, steps, strict=True)))
+        ]
+        return self._layout.gather(np.ascontiguousarray(at_cells).ravel())
 
 
 def _without_peaks(w: Array) -> tuple[Index, Array]:

@@ -56,7 +56,7 @@ def node_bounds(posterior: Posterior, domain: Domain) -> NodeBounds | None:
     form = within_task_form(posterior)
     if form is None or form.smoothness != 0 or len(posterior.sites) != posterior.n_targets:
         return None
-    if domain.axes is None and len(domain.columns) > 2:
+    if domain.layout is None and len(domain.columns) > 2:
         return None  # interpolating at scattered points takes a product with all nodes
     scales = np.broadcast_to(form.lengthscales, len(domain.columns))
     extents = np.ptp(domain.points, axis=0) / scales
@@ -116,8 +116,8 @@ class NodeBounds:
         self.count = len(grid)
         self._shape = tuple(counts)
         self._variance = float(posterior.kernel.diag(posterior.sites[:1])[0])
-        coordinates = domain.axes if domain.axes is not None else tuple(domain.points.T)
-        self._on_grid = domain.axes is not None
+        self._layout = domain.layout
+        coordinates = tuple(domain.points.T) if self._layout is None else self._layout.axes
         self._interpolation = [
             _weights(x, axis) for x, axis in zip(coordinates, nodes, strict=True)
         ]
@@ -162,8 +162,8 @@ class NodeBounds:
 
     def _spread(self, w: Array) -> Array:
         """Return sum_j w_j omega_ja at every node: (q,)."""
-        if self._on_grid:
-            return spread_on_grid(w, self._interpolation)
+        if self._layout is not None:
+            return spread_on_grid(self._layout.spread(w), self._interpolation)
         total = np.zeros(self._shape)
         for tile in tiles(len(w), CHUNK):
             parts = [matrix[tile] for matrix in self._interpolation]
@@ -173,8 +173,8 @@ class NodeBounds:
 
     def _gather(self, values: Array) -> Array:
         """Return sum_b omega_xb values_b at every site: (m,)."""
-        if self._on_grid:
-            return gather_on_grid(values, self._interpolation)
+        if self._layout is not None:
+            return self._layout.gather(gather_on_grid(values, self._interpolation))
         at_nodes = values.reshape(self._shape)
         out = np.empty(len(self._interpolation[0]))
         for tile in tiles(len(out), CHUNK):

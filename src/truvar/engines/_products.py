@@ -27,6 +27,7 @@ from truvar._numba import interpolation
 from truvar._numba.threads import tiles
 from truvar._typing import Array, Index
 from truvar.domain.domain import Domain
+from truvar.domain.layout import GridLayout
 from truvar.engines._rounding import KERNEL_ROUNDING, SUM_ROUNDING, UNIT, block_error, gamma
 from truvar.models.factor import BLOCK, blocked_product, quadratic_forms, weighted_gram
 from truvar.models.kernels import Coregionalized, Stationary, stationary_form
@@ -75,8 +76,9 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
         between = np.asarray(kernel.covariance, dtype=float)[:, 0]
     form = within_task_form(posterior)
     if form is not None:
-        if domain.axes is not None and _evenly_spaced(domain.axes):
-            return GridProduct(form, domain.axes, between)
+        layout = domain.layout
+        if layout is not None and _evenly_spaced(layout.axes):
+            return GridProduct(form, layout, between)
         points = domain.points / form.lengthscales
         spacing = _node_spacing(form.smoothness, np.ptp(points, axis=0), len(points))
         if spacing is not None:
@@ -86,9 +88,10 @@ def prior_product(posterior: Posterior, domain: Domain) -> PriorProduct:
 
 def has_grid_product(posterior: Posterior, domain: Domain) -> bool:
     """Return whether products are convolutions on a regular grid, the fastest kind."""
+    layout = domain.layout
     return (
-        domain.axes is not None
-        and _evenly_spaced(domain.axes)
+        layout is not None
+        and _evenly_spaced(layout.axes)
         and within_task_form(posterior) is not None
     )
 
@@ -168,12 +171,14 @@ class GridProduct:
 
     Args:
         form: The kernel within a task.
-        axes: Coordinates along every axis of the grid.
+        layout: How the targets lie on the grid.
         between: Covariance of each task with the target task. (n_tasks,)
     """
 
-    def __init__(self, form: Stationary, axes: Sequence[Array], between: Array) -> None:
+    def __init__(self, form: Stationary, layout: GridLayout, between: Array) -> None:
         self._between = between
+        self._layout = layout
+        axes = layout.axes
         steps = [(axis[-1] - axis[0]) / max(len(axis) - 1, 1) for axis in axes]
         offsets = [step * np.arange(len(axis)) for step, axis in zip(steps, axes, strict=True)]
         points = np.stack([m.ravel() for m in np.meshgrid(*offsets, indexing="ij")], axis=1)
@@ -191,7 +196,7 @@ class GridProduct:
 
     def multiply(self, weights: Array) -> tuple[Array, Array | float]:
         """Return K(sites, targets) w and a bound on its error, see `PriorProduct.multiply`."""
-        value = self._convolution(weights.reshape(self._table.shape)).ravel()
+        value = self._convolve(self._convolution, weights)
         error = self._convolution.rounding * float(np.linalg.norm(weights))
         error += self._kernel_error * float(np.abs(weights).sum())
         return _for_tasks(self._between, value), error * float(np.abs(self._between).max())
@@ -201,7 +206,7 @@ class GridProduct:
         smallest = float((self._between**2).min())
         scaled_cap = cap / smallest if smallest > 0 else inf
         convolution = Convolution(np.minimum(self._table**2, scaled_cap))
-        value = convolution(weights.reshape(self._table.shape)).ravel()
+        value = self._convolve(convolution, weights)
         variance = float(self._table.flat[0])
         total = float(weights.sum()) * (1 + SUM_ROUNDING)
         value += (
@@ -209,6 +214,11 @@ class GridProduct:
             + 2 * variance * self._kernel_error * total
         )
         return _for_tasks(self._between**2, value)
+
+    def _convolve(self, convolution: Convolution, weights: Array) -> Array:
+        """Return the convolution of the weights of the targets, at the targets: (n,)."""
+        on_grid = self._layout.spread(weights).reshape(self._table.shape)
+        return self._layout.gather(convolution(on_grid).ravel())
 
 
 def _evenly_spaced(axes: Sequence[Array]) -> bool:

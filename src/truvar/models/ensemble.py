@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from truvar._numba import kernels
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.domain.action import Action
+from truvar.models._tiles import FEW_SITES, solved_tiles
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import (
     SMOOTHNESS,
@@ -187,6 +189,7 @@ class Ensemble:
     def _start(self, count: int) -> None:
         """Set the moments and factors of so many members to those before the first observation."""
         sites = self.sites
+        self._buffer = np.empty(0)
         self._site_mean = self._prior_mean(sites)
         self.size = 0
         self.means = np.repeat(self._site_mean[None, :], count, axis=0)
@@ -207,6 +210,22 @@ class Ensemble:
         """The variance of the mixture at every site, (n,)."""
         return np.asarray(self.variances.mean(axis=0) + self.means.var(axis=0))
 
+    def take_memory(self, other: Ensemble) -> None:
+        """Use the memory of an ensemble that is not needed any more; before `condition`."""
+        self._buffer = other._buffer
+
+    def _memory(self, shape: tuple[int, int, int]) -> Array:
+        """Return an array of this shape, with many sites from memory that serves all fits.
+
+        Memory is slow when it is first written to, and costs nothing before.
+        """
+        if len(self.sites) <= FEW_SITES:
+            return np.zeros(shape)
+        needed = prod(shape)
+        if len(self._buffer) < needed:
+            self._buffer = np.empty(max(needed, int(2 * MEMORY / 8)))
+        return self._buffer[:needed].reshape(shape)
+
     @blas_in_one_thread()
     def condition(self, points: Array, z: Array, noise: Array, learned: Mask) -> None:
         """Condition on observations, instead of any before.
@@ -219,27 +238,46 @@ class Ensemble:
         """
         t = len(points)
         size = BLOCK * (t // BLOCK + 1)
+        if len(self.sites) > FEW_SITES:
+            size += BLOCK  # room until the next fit: growing copies everything
         self.size = t
         self._points = np.zeros((size, points.shape[1]))
         self._points[:t] = points
         self._lower = np.zeros((len(self.kernels), size, size))
-        self._solved = np.zeros((len(self.kernels), size, len(self.sites)))
+        self._solved = self._memory((len(self.kernels), size, len(self.sites)))
         self._whitened = np.zeros((len(self.kernels), size))
         self._factors = np.zeros((len(self.kernels), 0, 0))
         residuals = self._residuals(z, points)
         for j in range(len(self.kernels)):
             covariance = self._covariance(j, points, points)
             covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned, points)
-            lower = np.linalg.cholesky(covariance)
-            across = self._covariance(j, points, self.sites)
-            solved = solve_triangular(lower, across, lower=True, check_finite=False)
+            lower: Array = np.linalg.cholesky(covariance).astype(float, copy=False)
             whitened = solve_triangular(lower, residuals, lower=True, check_finite=False)
             self._lower[j, :t, :t] = lower
-            self._solved[j, :t] = solved
             self._whitened[j, :t] = whitened
+            self._predict_sites(j, lower, whitened)
+
+    def _predict_sites(self, j: int, lower: Array, whitened: Array) -> None:
+        """Compute a member's moments at the sites, and what it needs for further observations."""
+        t = self.size
+        points = self._points[:t]
+        prior = self._prior_variance(j, self.sites)
+        if len(self.sites) <= FEW_SITES:
+            across = self._covariance(j, points, self.sites)
+            solved = solve_triangular(lower, across, lower=True, check_finite=False)
+            self._solved[j, :t] = solved
             self.means[j] = self._site_mean + whitened @ solved
-            prior = self._prior_variance(j, self.sites)
             self.variances[j] = np.maximum(prior - (solved**2).sum(axis=0), 0.0)
+            return
+
+        def across_tile(tile: slice) -> Array:
+            return self._covariance(j, points, self.sites[tile])
+
+        for tile, solved in solved_tiles(lower, across_tile, len(self.sites)):
+            self._solved[j, :t, tile] = solved
+            self.means[j, tile] = self._site_mean[tile] + whitened @ solved
+            explained = np.einsum("tq,tq->q", solved, solved)
+            self.variances[j, tile] = np.maximum(prior[tile] - explained, 0.0)
 
     @blas_in_one_thread()
     def append(

@@ -14,7 +14,7 @@ The targets are the first n sites. `LocalFactor` keeps the columns of all sites 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from truvar._numba import truncated_sums
 from truvar._numba.threads import run_tiles, tiles
 from truvar._typing import Array, Index
+from truvar.models._tiles import solved_tiles
 from truvar.models.kernels import covariance_function
 
 if TYPE_CHECKING:
@@ -238,6 +239,23 @@ class LocalFactor(Factor):
         self.n_rows = t + 1
         self._last_covariance = None
         return self.row(t)
+
+    def fill(self, points: Array, lower: Array) -> Iterator[tuple[slice, Array]]:
+        """Set the rows of measurements at points (t, d'), given L (t, t), instead of any before.
+
+        Yields:
+            Slices of the sites with their columns, (t, q).
+        """
+        t = len(points)
+        if t > len(self._v):
+            self._v = np.empty((t + max(16, t // 4), len(self.sites)))
+        self.n_rows = t
+        self._last_covariance = None
+        for tile, solved in solved_tiles(
+            lower, lambda tile: self.k(points, self.sites[tile]), len(self.sites)
+        ):
+            self._v[:t, tile] = solved
+            yield tile, solved
 
     def truncate(self, n_rows: int) -> None:
         """Remove all rows behind the first `n_rows`."""

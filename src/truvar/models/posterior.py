@@ -24,11 +24,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
+from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidMeasurementError
 from truvar.messages import for_interface
 from truvar.models._inverse_factor import InverseFactor
+from truvar.models._tiles import FEW_SITES
 from truvar.models.factor import Factor, LocalFactor, Row
 from truvar.models.frozen import FrozenMember, FrozenPosterior
 from truvar.models.kernels import Coregionalized, covariance_function, prior_scale, stationary_form
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 # share of the prior variance: a measurement with a smaller predictive variance gives no information
 EXACT_VARIANCE_SHARE = 1e-14
+# the same below which measurements are added one by one, as some may be exact
+SAFE_VARIANCE_SHARE = 1e-11
 ROUNDING_SHARE = 1e-12  # share of a precision below which the rest of a subtraction is rounding
 # prior standard deviations: largest difference between a value and one that is known exactly
 MAX_CONTRADICTION_SDS = 1e-4
@@ -345,6 +349,54 @@ class Posterior:
         self.n_observed += 1
         if self.n_observed == self.n_rows:
             self.pending_variance = self.variance.copy()
+
+    @blas_in_one_thread()
+    def condition(self, points: Array, noise: Array, values: Array) -> bool:
+        """Condition on all observations at once, before any other: the quick way with many sites.
+
+        Args:
+            points: Where they were made. (t, d')
+            noise: Their noise variances. (t,)
+            values: Their values. (t,)
+
+        Returns:
+            Whether that was done; not with few sites, a factor in other processes, or where a
+            measurement may add nothing to those before it. Nothing has changed then.
+        """
+        t = len(points)
+        if t == 0 or len(self.sites) <= FEW_SITES or not isinstance(self.factor, LocalFactor):
+            return False
+        covariance = np.array(self.k(points, points))
+        covariance[np.diag_indices(t)] = np.asarray(self.kernel.diag(points)) + noise
+        try:
+            lower: Array = np.linalg.cholesky(covariance).astype(float, copy=False)
+        except np.linalg.LinAlgError:
+            return False
+        if (lower.diagonal() ** 2).min() <= SAFE_VARIANCE_SHARE * self.scale**2:
+            return False
+        while t > len(self._noise):
+            self._grow()
+        self._points[:t] = points
+        self._noise[:t] = noise
+        self._cholesky[:t, :t] = lower
+        self._values[:t] = values
+        residuals = values - self._offset_at(points)
+        if self._prior_mean is None:
+            self._offset = float(residuals[0])
+        sides = np.stack([residuals - self._offset, np.ones(t)], axis=1)
+        whitened, ones = solve_triangular(lower, sides, lower=True, check_finite=False).T
+        self._whitened[:t] = whitened
+        self._ones[:t] = ones
+        for tile, solved in self.factor.fill(points, lower):
+            self._mean_update[tile] = whitened @ solved
+            self._ones_update[tile] = ones @ solved
+            explained = np.einsum("tq,tq->q", solved, solved)
+            self.variance[tile] = np.maximum(self.variance[tile] - explained, 0.0)
+        self.pending_variance = self.variance.copy()
+        self.n_observed = self.n_rows = self._last_id = t
+        self.row_ids = list(range(1, t + 1))
+        self._mean = None
+        return True
 
     def drop_pending(self) -> None:
         """Remove every pending action."""

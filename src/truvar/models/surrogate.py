@@ -143,6 +143,7 @@ class Surrogate:
         self.n_initial = setting.n_initial
         self.fitted_models: dict[int, AnyModel] = {}
         self._engine = None if engine is None else check_engine(engine)
+        self.ensemble = None
         self._sites = setting.sites
         self.observations = Observations(self._sites.shape[1])
         self._average = (self.observations, None, None)
@@ -382,14 +383,18 @@ class Surrogate:
         self.engine = engine_for(self.posterior, self.domain, self._engine)
         observations = fit.inflate_outlier_noise(self.observations)
         z = [fit.likelihood.modelled(action.task, y) for action, y in observations]
-        for action, each in zip(observations.actions, z, strict=True):
-            self.add_pending(action)
-            self.posterior.observe(each)
+        noise = np.array([self.modelled_noise(action) for action in observations.actions])
+        if not self.posterior.condition(observations.points, noise, np.array(z)):
+            for action, each in zip(observations.actions, z, strict=True):
+                self.add_pending(action)
+                self.posterior.observe(each)
         self.set_pending(pending)
+        previous = self.ensemble
         self.ensemble = fit.new_ensemble(len(observations))
         if self.ensemble is None:
             self._predictive = SinglePosterior(self.posterior, n)
             return
-        noise = np.array([self.modelled_noise(action) for action in observations.actions])
+        if previous is not None:
+            self.ensemble.take_memory(previous)
         self.ensemble.condition(observations.points, np.array(z), noise, ~observations.noise_given)
         self._predictive = self.ensemble

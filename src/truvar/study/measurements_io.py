@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from math import isclose
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.domain.labels import can_be_given, label_columns, labelled_point, rows_by_label
 from truvar.domain.rounding import shown_numbers
@@ -319,6 +321,11 @@ class MeasurementReader:
         self._rows = {} if self._label is None else rows_by_label(domain)
         self._seen: Counter[str] = Counter()
 
+    @cached_property
+    def _shown_numbers(self) -> Array:
+        """The points of the domain as they are shown: the same for all rows."""
+        return shown_numbers(self._domain)
+
     def _named(self, header: Sequence[str]) -> list[str]:
         """Return the header with the study's own names for columns that have a unit behind them."""
         own = [*self._domain.columns, *self._columns.values()]
@@ -405,7 +412,7 @@ class MeasurementReader:
             raise InvalidMeasurementError(
                 "neither an id nor all coordinates are given; give one of them"
             )
-        shown = _point_as_shown(self._domain, point)
+        shown = _point_as_shown(self._domain, point, lambda: self._shown_numbers)
         return MeasurementInput(
             shown, value, {**options, "key": self._key(shown, value, options)}, source
         )
@@ -484,8 +491,17 @@ def known_points(study: BaseStudy) -> dict[int, dict[str, Any]]:
     return points
 
 
-def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
-    """Return the only point of the domain that is shown like the given one, or that itself."""
+def _point_as_shown(
+    domain: Domain, point: dict[str, Any], numbers_as_shown: Callable[[], Array] | None = None
+) -> dict[str, Any]:
+    """Return the only point of the domain that is shown as the given one, or the given one itself.
+
+    Args:
+        domain: The domain.
+        point: The point by column.
+        numbers_as_shown: Returns `shown_numbers(domain)`, where many points are read; None:
+            computed.
+    """
     if domain.continuous or any(name not in point for name in domain.columns):
         return point
     try:
@@ -497,7 +513,8 @@ def _point_as_shown(domain: Domain, point: dict[str, Any]) -> dict[str, Any]:
         exponent - (SHOWN_DIGITS - 1)
     )  # of the last digit, with room for rounding
     numbers = domain.numbers(domain.points)
-    written = np.abs(shown_numbers(domain) - x) <= TABLE_TOLERANCE * half_unit
+    as_shown = shown_numbers(domain) if numbers_as_shown is None else numbers_as_shown()
+    written = np.abs(as_shown - x) <= TABLE_TOLERANCE * half_unit
     matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
     if matches.sum() != 1:
         return point

@@ -1,0 +1,213 @@
+"""The default study with nothing known on large domains, beside a script of twenty lines.
+
+Each row is the processor time of one measurement, ask and tell with everything, fits included:
+the mean over the steps from one fit to the next, so that it contains exactly one fit. The script
+fits scikit-learn's Gaussian process every tenth measurement and measures where the straddle score
+is highest. Both get to t by telling random points. With TRUVAR_DATA both also study the wafer.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import truvar as tv
+from benchmarks.learning import _has_botorch, _interval
+from benchmarks.measure import Row, Stopwatch, Target, at_most
+
+# points, kind, measurements, target in milliseconds
+CASES: tuple[tuple[int, str, int, float], ...] = (
+    (2500, "grid", 60, 40),
+    (2500, "grid", 150, 60),
+    (20_000, "scattered", 60, 80),
+    (20_000, "scattered", 200, 150),
+    (100_000, "scattered", 200, 300),
+)
+QUICK: tuple[tuple[int, str, int, float], ...] = (
+    (400, "grid", 12, 40),
+    (2700, "scattered", 12, 80),
+)
+SCRIPT_REFIT = 10  # measurements between two fits of the script
+MAX_RATIO = 2.0  # time of a measurement over that of the script, at 20,000 points
+THRESHOLD = 0.5
+MARKS = (30, 60, 100, 150)  # measurements of the wafer after which F1 is computed
+WAFER_THRESHOLD = 230.0
+
+
+class Script:
+    """A script as one would write it: a Gaussian process of scikit-learn, and straddle.
+
+    Args:
+        points: All points. (n, d)
+        threshold: The level.
+    """
+
+    def __init__(self, points: np.ndarray, threshold: float) -> None:
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        low = points.min(axis=0)
+        self.points = (points - low) / (points.max(axis=0) - low)
+        self.threshold = threshold
+        self.rows: list[int] = []
+        self.values: list[float] = []
+        self.fitted = 0
+        kernel = ConstantKernel(1.0) * Matern([0.3] * points.shape[1], nu=2.5) + WhiteKernel(0.01)
+        self.model = GaussianProcessRegressor(kernel, normalize_y=True)
+
+    def tell(self, row: int, value: float) -> None:
+        self.rows.append(row)
+        self.values.append(value)
+
+    def ask(self) -> int:
+        mean, sd = self.predict()
+        score = 1.96 * sd - np.abs(mean - self.threshold)
+        score[self.rows] = -np.inf
+        return int(np.argmax(score))
+
+    def predict(self) -> tuple[np.ndarray, np.ndarray]:
+        refit = self.fitted == 0 or len(self.rows) >= self.fitted + SCRIPT_REFIT
+        if refit:
+            self.fitted = len(self.rows)
+        self.model.optimizer = "fmin_l_bfgs_b" if refit else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model.fit(self.points[self.rows], self.values)
+            if refit:
+                self.model.kernel = self.model.kernel_  # the next search starts there
+            return self.model.predict(self.points, return_std=True)
+
+
+def rows(quick: bool) -> list[Row]:
+    found = [row for case in (QUICK if quick else CASES) for row in _case_rows(*case)]
+    data = os.environ.get("TRUVAR_DATA")
+    if quick or data is None:
+        note = "needs TRUVAR_DATA, a directory with wafer_lifetime.csv"
+        return [*found, Row("learned-wafer", "the wafer", None, note=note)]
+    return found + _wafer_rows(Path(data) / "wafer_lifetime.csv", MARKS)
+
+
+def _field(n: int, kind: str) -> tuple[tv.Domain, np.ndarray]:
+    """Return a domain in the unit square and the values of a sum of waves there."""
+    rng = np.random.default_rng(0)
+    if kind == "grid":
+        axis = np.linspace(0, 1, round(n**0.5))
+        domain = tv.Domain.grid(x=axis, y=axis)
+    else:
+        points = rng.random((n, 2))
+        domain = tv.Domain.table({"x": points[:, 0], "y": points[:, 1]}, columns=["x", "y"])
+    waves = 9 * rng.normal(size=(60, 2))
+    phases = rng.uniform(0, 2 * np.pi, 60)
+    return domain, np.cos(domain.points @ waves.T + phases) @ rng.normal(size=60) / 30**0.5
+
+
+def _case_rows(n: int, kind: str, t: int, target: float) -> list[Row]:
+    domain, values = _field(n, kind)
+    start = np.random.default_rng(1).permutation(n)[: t - 1].tolist()
+    study = tv.Study(domain, tv.LevelSet(THRESHOLD), seed=1)
+    script = Script(domain.points, THRESHOLD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with study.transaction():
+            for row in start:
+                study.tell(domain.point(row), float(values[row]))
+        for row in start:
+            script.tell(row, float(values[row]))
+        _step(study, values)  # compiles what is missing
+        ours = _mean_step(lambda: _step(study, values), _interval(t + 1))
+        script.ask()
+        theirs = _mean_step(lambda: _script_step(script, values), SCRIPT_REFIT)
+    where = f"{n} points, {kind}, t = {t}"
+    name = f"learned-{n}-{t}"
+    ratio_target: Target | None = at_most(MAX_RATIO) if n == 20_000 else None
+    return [
+        Row(name, f"default study, a measurement, {where}", 1e3 * ours, "ms", at_most(target)),
+        Row(
+            f"{name}-ratio",
+            "... over the script",
+            ours / theirs,
+            "x",
+            ratio_target,
+            f"scikit-learn and straddle: {1e3 * theirs:.0f} ms",
+        ),
+        _botorch_row(name, domain.points, values, start),
+    ]
+
+
+def _mean_step(step: Any, count: int) -> float:
+    with Stopwatch() as watch:
+        for _ in range(count):
+            step()
+    return watch.seconds / count
+
+
+def _step(study: tv.Study, values: np.ndarray) -> None:
+    suggestion = study.ask()
+    study.tell(suggestion, float(values[suggestion.index]))
+
+
+def _script_step(script: Script, values: np.ndarray) -> None:
+    row = script.ask()
+    script.tell(row, float(values[row]))
+
+
+def _botorch_row(name: str, points: np.ndarray, values: np.ndarray, start: list[int]) -> Row:
+    """Return the time of BoTorch's fit and straddle over all points, per measurement."""
+    what = "... BoTorch, SingleTaskGP and straddle over all points"
+    if not _has_botorch():
+        return Row(f"{name}-botorch", what, None, note="not installed")
+    import torch
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    with warnings.catch_warnings(), Stopwatch() as watch:
+        warnings.simplefilter("ignore")
+        y = torch.tensor(values[start])[:, None]
+        model = SingleTaskGP(torch.tensor(points[start]), (y - y.mean()) / y.std())
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    fit = watch.seconds
+    with Stopwatch() as watch, torch.no_grad():
+        torch.sqrt(model.posterior(torch.tensor(points)[:, None, :]).variance)
+    note = f"one fit {fit:.2g} s every {SCRIPT_REFIT}, one prediction {watch.seconds:.2g} s"
+    return Row(f"{name}-botorch", what, 1e3 * (fit / SCRIPT_REFIT + watch.seconds), "ms", note=note)
+
+
+def _wafer_rows(path: Path, marks: tuple[int, ...]) -> list[Row]:
+    """Return F1 and the processor time so far of both on the measured table."""
+    import pandas as pd
+
+    frame = pd.read_csv(path)
+    values = frame["lifetime_us"].to_numpy()
+    domain = tv.Domain.table(frame[["x_mm", "y_mm"]])
+    study = tv.Study(domain, tv.LevelSet(WAFER_THRESHOLD), seed=0)
+    script = Script(domain.points, WAFER_THRESHOLD)
+    for row in np.random.default_rng(0).permutation(len(values))[:5].tolist():
+        script.tell(row, float(values[row]))
+    found = []
+    ours = theirs = 0.0
+    for mark in marks:
+        with Stopwatch() as watch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            while study.steps < mark:
+                _step(study, values)
+        ours += watch.seconds
+        with Stopwatch() as watch:
+            while len(script.rows) < mark:
+                _script_step(script, values)
+        theirs += watch.seconds
+        f1 = _f1(np.asarray(study.result().mean), values)
+        note = f"{ours:.1f} s; the script {_f1(script.predict()[0], values):.3f} in {theirs:.1f} s"
+        what = f"F1 on the wafer, {len(values)} rows, {mark} measurements"
+        found.append(Row(f"learned-wafer-{mark}", what, f1, note=note))
+    return found
+
+
+def _f1(mean: np.ndarray, values: np.ndarray) -> float:
+    said = mean > WAFER_THRESHOLD
+    true = values > WAFER_THRESHOLD
+    return float(2 * (said & true).sum() / (said.sum() + true.sum()))
