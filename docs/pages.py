@@ -48,7 +48,7 @@ TOLERANCE = 0.001  # share of every other number; or a unit of the last decimal 
 ROUNDING = 1e-12  # on top of a tolerance, which has no exact binary form
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?")
 COUNTED = re.compile(
-    r" (?:of \d+ (?:representer )?points (?:are|is) shown|surest|(?:are |is )?undecided|above|below)\b"
+    r" (?:of \d+ (?:representer )?points (?:are|is) shown|most probable|(?:are |is )?undecided|above|below)\b"
 )  # behind such a number
 SCORED = re.compile(
     r"F1 (?:[\d.]+ \((?:[\d.]+ to )?)?$"

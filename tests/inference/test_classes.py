@@ -58,7 +58,7 @@ def random_errors(seed: int, n: int = 40, n_draws: int = 300) -> tuple[ClassErro
 def naive_tolerance(
     certainty: np.ndarray, wrong: np.ndarray, confidence: float, tolerance: float
 ) -> set[int]:
-    """Return the largest set of the surest points of which too many are wrong seldom enough."""
+    """Return the largest set of the most probable points of which too many are wrong seldom enough."""
     best: set[int] = set()
     n_draws = wrong.shape[1]
     for lowest in sorted(set(certainty.tolist()), reverse=True):

@@ -378,8 +378,10 @@ def test_the_certificate_leads_with_the_classes_that_are_shown() -> None:
     )
     share, tolerated, strict = result.certificate.further
     assert share.startswith(f"With 95 % probability between {100 * result.share_above.low:.3g} and")
-    assert f"at most 1 % of the {result.classify(tolerance=0.01).n_shown} surest" in tolerated
-    assert f"none of the {result.classify().n_shown} surest points" in strict
+    assert (
+        f"at most 1 % of the {result.classify(tolerance=0.01).n_shown} most probable" in tolerated
+    )
+    assert f"none of the {result.classify().n_shown} most probable points" in strict
     optimum = measured(tv.Maximize(), 15).result()
     assert "With 95 % probability, given the model, the maximum is at" in str(optimum.certificate)
     assert f"expected to be {optimum.expected_regret.mean:.3g} (" in str(optimum.certificate)

@@ -23,6 +23,7 @@ from truvar.models.model_average import (
     FREEDOM,
     MIN_FAMILY_WEIGHT,
     N_MEMBERS,
+    OBSERVATIONS_PER_FREEDOM,
     TAIL,
     Conditions,
     _scaled,
@@ -117,7 +118,7 @@ def test_without_given_noise_the_scale_leaves_the_mean_as_it_is() -> None:
 @pytest.mark.parametrize("t", [0, 15, 300])
 def test_scales_have_the_distribution_of_a_student_t(t: int) -> None:
     nu = freedom(t)
-    assert nu == pytest.approx(FREEDOM + t / 15)
+    assert nu == pytest.approx(FREEDOM + t / OBSERVATIONS_PER_FREEDOM)
     factors = scale_factors(2000, t)
     for probability in (0.05, 0.25, 0.5, 0.75, 0.95):
         expected = np.sqrt(nu / chi2.isf(TAIL + (1.0 - 2.0 * TAIL) * probability, nu))

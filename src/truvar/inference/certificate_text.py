@@ -127,15 +127,15 @@ def share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> s
 
 
 def joint_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
-    """Return what holds jointly: at most a share of the surest points is wrong, or none of them."""
+    """Return what holds jointly: at most a share of the most probable points is wrong, or none of them."""
     opening = f"With {100 * classes.confidence:g} % probability"
     kind = _kind(domain)
     share = f"at most {100 * classes.tolerance:g} %" if classes.tolerance > 0 else "none"
     if classes.n_shown == 0:
         return f"There are no {kind}s of which {share} are wrong {lowered(opening)}."
-    surest = f"the {_count(classes.n_shown, f'surest {kind}')} ({_sides(classes, goal)})"
+    points = f"the {_count(classes.n_shown, f'most probable {kind}')} ({_sides(classes, goal)})"
     are = "are" if classes.tolerance > 0 else "is"
-    return f"{opening} {share} of {surest} {are} wrong."
+    return f"{opening} {share} of {points} {are} wrong."
 
 
 def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:

@@ -4,9 +4,9 @@
 |---|---|---|
 | c(x), the probability of the class of x | `ClassErrors.certainty` | (n,) |
 | whether the class of the j-th drawn point is wrong in draw s | `ClassErrors.bits`, packed | (r, S) |
-| W_k(s), the number wrong among the k surest points in draw s | `ClassErrors.counts` | (S,) |
+| W_k(s), the number wrong among the k most probable points in draw s | `ClassErrors.counts` | (S,) |
 
-Points are shown in descending order of c, so that what is shown is the k surest points for some k.
+Points are shown in descending order of c, so that what is shown is the k most probable points for some k.
 The order comes from the closed form of c, or from other draws, and never from the draws that errors
 are counted in: those would count too few.
 """
@@ -28,7 +28,7 @@ ROW_BLOCK = 512  # drawn points whose errors are counted together, which bounds 
 
 @dataclass(frozen=True, eq=False)
 class ClassErrors:
-    """Errors of the classes in joint draws, the surest point first.
+    """Errors of the classes in joint draws, the most probable point first.
 
     Attributes:
         certainty: Probability of the class of each point. (n,)
@@ -135,7 +135,7 @@ class ClassErrors:
     def shown_with_tolerance(self, confidence: float, tolerance: float) -> Mask:
         """Return the largest set of which at most a share is wrong with a probability, (n,).
 
-        It is the k surest points for the largest k whose number wrong exceeds `tolerance` k in a
+        It is the k most probable points for the largest k whose number wrong exceeds `tolerance` k in a
         share 1 - `confidence` of the draws at most.
 
         Args:

@@ -128,6 +128,13 @@ class StatementInputs:
         """
         return np.where(self.asked(reported), 1.0 - probability, probability)
 
+    def user_moments(self) -> tuple[Array, Array]:
+        """Return mean and standard deviation at the sites, in the user's units: (n,) each."""
+        weights = self.posterior.shares
+        means, sds = self.transform.inverse_each(self.means, self.variances)
+        mean = weights @ means
+        return mean, np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
         weights = self.posterior.shares

@@ -81,10 +81,10 @@ class FrozenMember:
         """Return mean and variance at points (q, d'): (q,) each."""
         solved = self.solve(points)
         mean = self.prior_mean(points) + self.whitened @ solved
-        variance = (
-            self.prior_variance(points) - (solved**2).sum(axis=0) + self._constant(solved) ** 2
-        )
-        return mean, np.maximum(variance, 0.0)
+        prior = self.prior_variance(points)
+        variance = prior - (solved**2).sum(axis=0) + self._constant(solved) ** 2
+        # A value that was measured exactly is known exactly, but for the jitter.
+        return mean, np.where(variance > JITTER_SHARE * prior, variance, 0.0)
 
     def scale_sds(self, factor: float) -> FrozenMember:
         """Return the member with standard deviations larger by a factor, those of the noise too."""
@@ -148,7 +148,7 @@ class FrozenMember:
         across /= scale[:, None]
         inner /= np.outer(scale, scale)
         inner[np.diag_indices_from(inner)] = 1.0 + BLUR_SHARE
-        lower = _cholesky(inner)
+        lower = robust_cholesky(inner)
         root = solve_triangular(lower, across, lower=True, check_finite=False)
         weights = solve_triangular(lower.T, root, check_finite=False) / scale[:, None]
         variance = self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2
@@ -173,11 +173,11 @@ class FrozenMember:
             self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0
         )
         floor = JITTER_SHARE * float(self.prior_variance(points[:1])[0])
-        sd = np.sqrt(variance)
+        uncertain = variance > floor
+        sd = np.sqrt(np.where(uncertain, variance, 0.0))
         # Every point has random numbers of its own, used or not: if rounding moves a point across
         # the floor on another processor, the draws at the others stay what they were.
         normal = rng.standard_normal((len(points), count))
-        uncertain = variance > floor
         chosen = pivots[uncertain[pivots]]
         if len(chosen) == 0:
             return np.asarray(mean[:, None] + sd[:, None] * normal)
@@ -189,7 +189,7 @@ class FrozenMember:
         inner = among[:, chosen].copy()
         inner[np.diag_indices_from(inner)] = 1.0 + JITTER_SHARE
         root = solve_triangular(
-            _cholesky(inner), among, lower=True, check_finite=False
+            robust_cholesky(inner), among, lower=True, check_finite=False
         )  # (pivots, q)
         explained = (root**2).sum(axis=0)
         root /= np.sqrt(np.maximum(explained, 1.0))
@@ -301,7 +301,7 @@ def spread_points(points: Array, count: int) -> Index:
     return chosen
 
 
-def _cholesky(matrix: Array) -> Array:
+def robust_cholesky(matrix: Array) -> Array:
     """Return the lower Cholesky factor; rounding may call for more jitter on the diagonal."""
     jitter = JITTER_SHARE
     while True:

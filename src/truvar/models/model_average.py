@@ -25,7 +25,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
 from truvar.models._learned import FitData, family_posterior
 from truvar.models.ensemble import CONSTANT, EnsembleModel
-from truvar.models.frozen import FrozenMember, FrozenPosterior
+from truvar.models.frozen import FrozenMember, FrozenPosterior, robust_cholesky
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 
 FAMILIES = ("matern12", "matern32", "matern52", "rbf")
@@ -38,7 +38,7 @@ FREEDOM = 4.0  # degrees of freedom of the scale without observations
 OBSERVATIONS_PER_FREEDOM = 30.0  # observations that add one
 GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
 TAIL = 0.01  # probability at either end of the scales that is not sampled
-MIN_NOISE_SHARE = 1e-9  # share of the signal variance: the smallest noise; draws take it for none
+MIN_NOISE_SHARE = 1e-10  # share of the signal variance: the smallest noise; draws take it for none
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
         noise = np.where(conditions.learned, learned, noise)
     within = covariance(points, points)
     within[np.diag_indices_from(within)] += np.maximum(noise, MIN_NOISE_SHARE * signal)
-    lower = np.asarray(np.linalg.cholesky(within), dtype=float)
+    lower = robust_cholesky(within)
     residuals = conditions.z - prior_mean(points)
     return FrozenMember(
         covariance=covariance,

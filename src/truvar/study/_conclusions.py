@@ -107,7 +107,10 @@ class Conclusions:
         domain = config.domain
         state_in_units = learner.reported_state
         regions = state_in_units.regions
-        moments = learner.moments
+        source = self.statement_inputs()
+        # Claims and moments are of one average, so that they agree.
+        is_average = len(source.posterior.members) > 1
+        moments = source.user_moments() if is_average else learner.moments
         index, point, mean, sd = best_point(learner)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
@@ -131,7 +134,7 @@ class Conclusions:
             steps=len(learner.observations),
             reason=self.finished or self.exhausted or stop_reason,
             measured=tuple(site for site in measured if site is not None),
-            source=self.statement_inputs(),
+            source=source,
             outliers=outlier_ids(state),
             excluded=learner.excluded,
             feasibility=None if learner.availability is None else learner.availability.feasibility,
