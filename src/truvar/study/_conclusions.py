@@ -108,9 +108,8 @@ class Conclusions:
         state_in_units = learner.reported_state
         regions = state_in_units.regions
         source = self.statement_inputs()
-        # Claims and moments are of one average, so that they agree.
-        is_average = len(source.posterior.members) > 1
-        moments = source.user_moments() if is_average else learner.moments
+        # Claims and moments of a learned model are of one average, so that they agree.
+        moments = learner.moments if learner.surrogate.ensemble is None else source.user_moments()
         index, point, mean, sd = best_point(learner)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
