@@ -149,7 +149,7 @@ def test_a_result_on_a_grid_becomes_a_dataset_over_its_axes():
     dataset = result.to_xarray()
     assert dict(dataset.sizes) == {"x": 4, "y": 3}
     np.testing.assert_array_equal(dataset["mean"].to_numpy().ravel(), result.mean)
-    classes = result.classify()
+    classes = result.classes
     np.testing.assert_array_equal(
         dataset["class"].to_numpy().ravel(), classes.above * 1 - classes.below * 1
     )

@@ -19,6 +19,7 @@ from truvar._names import RENAMED, STORED_MODULES
 from truvar.acquisition import policy_classes
 from truvar.exceptions import DamagedStudyError, SerializationError
 from truvar.storage.serialization import (
+    _RENAMED_FIELDS,
     deserialize,
     dump_json,
     serialize,
@@ -169,11 +170,13 @@ def test_an_unknown_class_is_named() -> None:
 
 @pytest.mark.parametrize("serialized", OBJECTS_0_1_0, ids=lambda serialized: serialized["kind"])
 def test_an_object_stored_by_release_0_1_0_keeps_its_values(serialized: dict[str, Any]) -> None:
-    """A class that is renamed needs a line in RENAMED; fields must keep their names."""
+    """A renamed class needs a line in RENAMED, a renamed field one in _RENAMED_FIELDS."""
     name = RENAMED.get(serialized["kind"], serialized["kind"])
     value = deserialize(serialized)
     assert type(value).__name__ == name
-    assert serialize(value).items() >= {**serialized, "kind": name}.items()
+    fields = _RENAMED_FIELDS.get(serialized["kind"], {})
+    stored = {fields.get(key, key): part for key, part in serialized.items()}
+    assert serialize(value).items() >= {**stored, "kind": name}.items()
 
 
 def test_renamed_classes_do_not_hide_present_ones() -> None:
