@@ -1,12 +1,16 @@
 """`truvar exclude`, `fail` and `allow`, and values that may be typing mistakes, on a real SQLite
 file."""
 
+import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from truvar.cli import main
+from truvar.cli._common import add_options, given_options
+from truvar.study import commands
 from truvar.study.stored import load
 
 LINE = """
@@ -134,3 +138,20 @@ def test_a_typing_mistake_is_told_with_a_warning(truvar):
     assert "correct it: truvar correct 1 VALUE" in err
     data = json.loads(truvar("tell", "x=0", "80", "--json")[0])
     assert "truvar correct 2 VALUE" in data["warnings"][0]
+
+
+def test_an_absent_option_has_the_default_of_the_command() -> None:
+    @dataclass(frozen=True)
+    class Move(commands.Command):
+        what: int
+        cost: float = 2.5
+        reason: str | None = None
+        again: bool = False
+
+    def given(*words: str) -> dict[str, object]:
+        parser = argparse.ArgumentParser()
+        add_options(parser, Move)
+        return given_options(parser.parse_args(words), Move)
+
+    assert given() == {"cost": 2.5, "reason": None, "again": False}
+    assert given("--cost", "1", "--again") == {"cost": 1.0, "reason": None, "again": True}

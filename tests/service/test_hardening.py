@@ -307,15 +307,15 @@ def test_a_server_ends_within_ten_seconds_and_loses_nothing(tmp_path: Any) -> No
     script = (
         "import sys, time\n"
         "from truvar.cli import main\n"
-        "from truvar.study import handlers\n"
-        "choose = handlers.choose\n"
+        "from truvar.study import _handlers\n"
+        "choose = _handlers.choose\n"
         "def choose_slowly(state, *a):\n"
         # the server begins with a study of its own, of x alone
         "    if 'y' in state.config.domain.columns:\n"
         "        print('choosing', flush=True)\n"
         "        time.sleep(90)\n"
         "    return choose(state, *a)\n"
-        "handlers.choose = choose_slowly\n"
+        "_handlers.choose = choose_slowly\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     with socket.socket() as free:

@@ -64,11 +64,12 @@ def add_json(sub: argparse.ArgumentParser, what: str) -> None:
 
 def add_options(sub: argparse.ArgumentParser, command: type[commands.Command]) -> None:
     """Add an option for every argument of a command that the command line has one for."""
+    defaults = {each.name: each.default for each in fields(command)}
     for name, argument in _options(command):
         kind: dict[str, Any] = {"type": argument.kind}
         if argument.kind is bool:
             kind = {"action": "store_true"}
-        sub.add_argument(f"--{name}", help=option_help(argument), **kind)
+        sub.add_argument(f"--{name}", help=option_help(argument), default=defaults[name], **kind)
 
 
 def option_help(argument: commands.Argument) -> str:

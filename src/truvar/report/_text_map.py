@@ -327,7 +327,11 @@ def _mark(kind: str, terminal: TerminalStyle) -> str:
 def _legend(data: PlotData, terminal: TerminalStyle) -> str:
     letters = _class_letters(data, terminal)
     classes = [f"{letters[name]} {label}" for name, _, label in data.classes()]
-    classes.append(f"({data.confidence_note})")
+    note = [f"({data.confidence_note})"]
+    columns = sum(len(f"   x {label}") for _, _, label in data.classes()) + len(note[0]) + 2
+    if not terminal.is_terminal or columns <= terminal.width:  # else on a line of its own
+        classes += note
+        note = []
     marks = []
     if len(data.measured):
         marks.append(f"{terminal.letter(MARKS['measured'])} measured")
@@ -335,4 +339,4 @@ def _legend(data: PlotData, terminal: TerminalStyle) -> str:
         marks.append(f"{_mark('pending', terminal)} suggested")
     if data.shows_best and len(data.domain.columns) == 2:
         marks.append(f"{terminal.letter(MARKS['best'])} recommended")
-    return "\n".join("  " + "   ".join(parts) for parts in (classes, marks) if parts)
+    return "\n".join("  " + "   ".join(parts) for parts in (classes, note, marks) if parts)
