@@ -182,7 +182,7 @@ def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
 def test_cards_and_answers_to_values_count_the_same_points(study: tv.Study) -> None:
     result = study.result()
     n = counts(result.classes)
-    told = tell_summary([1], result, study)
+    told = tell_summary([1], result, study.result())
     assert f"undecided {n['undecided']}" in told
     if study.goal.level_set:
         assert f"above {n['above']}, below {n['below']}" in told
@@ -240,7 +240,13 @@ def test_a_heuristic_study_claims_nothing_without_support(study: tv.Study, page_
 
 def test_an_exhausted_policy_is_not_called_finished() -> None:
     study = tv.Study(
-        DOMAIN, tv.LevelSet(0.3), kernel=RBF([0.5, 0.5]), mean=0.0, noise=1e-3, policy="truvar"
+        DOMAIN,
+        tv.LevelSet(0.3),
+        kernel=RBF([0.5, 0.5]),
+        mean=0.0,
+        noise=1e-3,
+        policy="truvar",
+        exact_model=True,
     )
     study.run(height, steps=200)
     assert study.finished is None

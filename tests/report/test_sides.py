@@ -82,8 +82,9 @@ def test_the_progress_line_and_the_summary_name_below_first(study: tv.Study) -> 
     counts = f"below {classes.below.sum()} above {classes.above.sum()}"
     assert counts in " ".join(stream.getvalue().split())
     study.tell({"x_m": 2.0, "y_m": -1.0}, -3.0)
-    assert re.match(r"told 3: below \d+ \(\+\d+\), above", tell_summary([3], before, study))
-    assert "reported as below the threshold" in repr(study)
+    told = tell_summary([3], before, study.result())
+    assert re.match(r"told 3: below \d+ \(\+\d+\), above", told)
+    assert re.search(r"answer +\d+ below, \d+ above, \d+ undecided", repr(study))
 
 
 def test_the_report_shows_the_points_below_first(study: tv.Study, tmp_path) -> None:
