@@ -282,7 +282,8 @@ def tolerance(text: str, number: re.Match[str]) -> float:
 def _words_and_numbers(piece: str) -> str:
     """Return a pattern for the words of a text, with a group for each of its numbers."""
     words = [re.escape(each) for each in NUMBER.split(piece)]
-    return f"({NUMBER.pattern})".join(words)
+    # Atomic: each number can be split in one way only, or a text that differs takes for ever.
+    return f"((?>{NUMBER.pattern}))".join(words)
 
 
 def _value(number: str) -> float:

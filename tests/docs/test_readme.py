@@ -24,4 +24,7 @@ def test_the_first_answer_of_the_readme_is_true(capsys: Any) -> None:
     assert classes.above.sum() >= 50
     assert not (classes.above & (truth < 7.0)).any()
     assert not (classes.below & (truth >= 7.0)).any()
+    shown = result.classes
+    wrong = (shown.above & (truth < 7.0)) | (shown.below & (truth >= 7.0))
+    assert wrong.sum() <= shown.max_wrong
     assert result.expected_f1.low <= result.f1(truth) <= result.expected_f1.high

@@ -14,4 +14,5 @@ def test_the_example_of_the_service_page_runs(guarded, capsys):
         exec(compile(block, "service.md", "exec"), {"url": url, "token": token})
     printed = capsys.readouterr().out
     assert "8.3" in printed
-    assert "With 95 % probability, given the model" in printed
+    assert "each with a probability of at least 95 %, given the model" in printed
+    assert "With 95 % probability at most" in printed
