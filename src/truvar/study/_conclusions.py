@@ -108,8 +108,11 @@ class Conclusions:
         state_in_units = learner.reported_state
         regions = state_in_units.regions
         source = self.statement_inputs()
-        # Claims and moments of a learned model are of one average, so that they agree.
-        moments = learner.moments if learner.surrogate.ensemble is None else source.user_moments()
+        # Claims and moments of a learned model are of one average, so that they agree. Tails that a
+        # transform stretches would move the mean far from what was measured.
+        surrogate = learner.surrogate
+        is_plain = surrogate.ensemble is None or not surrogate.transform.is_identity
+        moments = learner.moments if is_plain else source.user_moments()
         index, point, mean, sd = best_point(learner)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
