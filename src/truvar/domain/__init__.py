@@ -35,6 +35,7 @@ __all__, __getattr__, __dir__ = offer(
             "rows_by_label",
             "with_other_columns",
         ),
+        "layout": ("GridLayout",),
         "parameters": (
             "Boolean",
             "Categorical",

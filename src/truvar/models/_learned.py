@@ -399,8 +399,7 @@ def family_posterior(
     likelihood, prior = _problem(family, data, values, kept, option, transform.power)
     if current.noise_slopes is not None:
         likelihood = likelihood.with_relative_noise(current.noise_factor(data.points[kept]))
-    if data.learns_noise:
-        prior = prior.with_wide_noise(data.points.shape[1])
+    prior = prior.with_wide_noise(data.points.shape[1])
     mode = find_mode(likelihood, prior, _starts(prior, current, data, option, len(kept)))
     _, proposals, rounds = next(
         effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most

@@ -130,6 +130,8 @@ class HyperPrior:
             dimension: d; the component of the noise is the one after length-scales and signal.
         """
         at = dimension + 1
+        if len(self.mean) <= at:  # all noise is given
+            return self
         changed = {
             "mean": WIDE_LOG_NOISE_MEAN,
             "sd": WIDE_LOG_NOISE_SD,
