@@ -7,7 +7,8 @@
 | y from mean and variance of f | `predict(action, means, variances)` |
 | whether y can be modelled | `check(y, prior_sd)` |
 
-Another observation model needs these four methods, `transform` and `units`.
+Another observation model is a subclass. Fits also read `Action.noise` themselves, in
+`hyperparameters` and `given_model`, so that one with other noise has to change these too.
 """
 
 from __future__ import annotations
