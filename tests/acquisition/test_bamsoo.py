@@ -165,6 +165,7 @@ def test_in_a_finite_domain_every_point_is_measured_at_most_once_until_none_is_l
         mean=0.0,
         noise=1e-9,
         policy="bamsoo",
+        exact_model=True,
     )
     chosen = []
     while len(chosen) < len(domain):
