@@ -1,4 +1,4 @@
-"""Gross errors are found, and what a study looks for is not mistaken for one."""
+"""Outliers are found, and what a study looks for is not mistaken for one."""
 
 import numpy as np
 import pytest

@@ -217,7 +217,7 @@ def test_a_gross_error_and_the_best_measurement_are_shown_until_the_value_is_cor
         api.post("/studies/typing error/tell", {"point": {"x": k / 8}, "y": k / 8})
     answer = api.post("/studies/typing error/tell", {"point": {"x": 0.3}, "y": 10_000})
     (warning,) = answer["warnings"]
-    assert "if it is one, correct or withdraw it; if not, measure there again" in warning
+    assert "if it is an error, correct or withdraw it; if not, measure there again" in warning
     page = page_on(DESKTOP, "#/study/typing%20error")
     shown = page.locator(".warnings .warning")
     shown.wait_for()

@@ -1,4 +1,4 @@
-"""Gross errors among the measurements are named, in Python, at the command line, in reports and
+"""Outliers among the measurements are named, in Python, at the command line, in reports and
 over HTTP."""
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append(("model check", f"failed: {result.model_check.message}"))
     if result.outliers:
         rows.append(
-            ("left out", f"as gross errors: measurement {', '.join(map(str, result.outliers))}")
+            ("left out", f"as outliers: measurement {', '.join(map(str, result.outliers))}")
         )
     if result.goal.level_set:
         rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))

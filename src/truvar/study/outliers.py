@@ -37,7 +37,7 @@ def _message(record: MeasurementRecord) -> str:
     return (
         f"measurement {id_} (value {record.value:.6g} at {format_coordinates(record.point)}) is so "
         "far from what the "
-        f"other values say that the model leaves it out as a gross error; if it is one, {remedy}; "
+        f"other values say that the model leaves it out as an outlier; if it is an error, {remedy}; "
         "if not, measure "
         "there again: a second value like it is believed"
     )

@@ -119,7 +119,7 @@ class Result:
         reason: Why the study stopped or is finished, such as "step limit (60) reached"; None if it
             did not.
         measured: Rows of the points where the target was measured, in order.
-        outliers: Ids of the measurements that the model leaves out as gross errors.
+        outliers: Ids of the measurements that the model leaves out as outliers.
         excluded: Points that are not measured: excluded by the user, or where a measurement failed.
             A level set states their class like that of any other point; an optimum is looked for
             among the others.
