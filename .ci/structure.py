@@ -47,8 +47,8 @@ LIMITS = {
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,
-    "public names": 802,
-    "of these unused": 339,
+    "public names": 773,
+    "of these unused": 99,
     "not offered": 4,
 }
 

@@ -44,7 +44,9 @@ __all__ = ["EI", "GCHK", "PI", "UCB", "UCBPE", "Straddle", "Variance"]
 
 Exploration = float | Callable[[int, int], float] | None
 
-TIE_TOLERANCE_SDS = 1e-9  # in prior standard deviations: upper bounds that differ by less are equal
+_TIE_TOLERANCE_SDS = (
+    1e-9  # in prior standard deviations: upper bounds that differ by less are equal
+)
 
 
 def exploration(explore: Exploration, delta: float, divisor: float, points: int, t: int) -> float:
@@ -63,7 +65,7 @@ def exploration(explore: Exploration, delta: float, divisor: float, points: int,
     return float(explore(points, t) if callable(explore) else explore)
 
 
-def check_exploration(explore: Exploration, delta: float, divisor: float) -> None:
+def _check_exploration(explore: Exploration, delta: float, divisor: float) -> None:
     """Check the options of `exploration`.
 
     Raises:
@@ -155,7 +157,7 @@ class UCB(BasePolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_exploration(self.explore, self.delta, self.divisor)
+        _check_exploration(self.explore, self.delta, self.divisor)
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return mu(x) + beta_t^(1/2) sigma(x). Shape (c, K)."""
@@ -194,7 +196,7 @@ class UCBPE(BasePolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_exploration(self.explore, self.delta, self.divisor)
+        _check_exploration(self.explore, self.delta, self.divisor)
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the upper confidence bound; sigma(x) while its maximiser is pending: (c, K)."""
@@ -224,7 +226,7 @@ def _ucb_maximiser_is_pending(context: PolicyContext, beta: float) -> bool:
     mean, variance = context.posterior.predict(pending)
     best = bounds(*_observed_moments(context), beta)[1].max()
     best_pending = bounds(context.goal.sign * mean, variance, beta)[1].max()
-    return bool(best_pending >= best - TIE_TOLERANCE_SDS * context.posterior.scale)
+    return bool(best_pending >= best - _TIE_TOLERANCE_SDS * context.posterior.scale)
 
 
 def _observed_moments(

@@ -38,9 +38,9 @@ from truvar.validation import check_fraction
 
 __all__ = ["BaMSOO"]
 
-CHILDREN = 3  # parts into which a cell is split
-SMALLEST_SIDE = 1e-7  # share of the extent: shorter cells are not split
-MAX_EXPANSIONS = 2000  # expansions without a cell to measure, after which nothing is left to find
+_CHILDREN = 3  # parts into which a cell is split
+_SMALLEST_SIDE = 1e-7  # share of the extent: shorter cells are not split
+_MAX_EXPANSIONS = 2000  # expansions without a cell to measure, after which nothing is left to find
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BaMSOO(BasePolicy):
 
     def propose(self, context: PolicyContext) -> Array:
         """Return the one point to measure, (1, d), or none, (0, d)."""
-        point = context.cached(("bamsoo", self.eta), lambda: next_point(context, self.eta))
+        point = context.cached(("bamsoo", self.eta), lambda: _next_point(context, self.eta))
         return np.empty((0, len(context.domain.columns))) if point is None else point[None, :]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
@@ -117,7 +117,7 @@ class Prediction:
 
 
 @dataclass
-class Tree:
+class _Tree:
     """The tree of one choice, as far as it is grown.
 
     Attributes:
@@ -140,11 +140,11 @@ class Tree:
 
 
 @blas_in_one_thread()
-def next_point(context: PolicyContext, eta: float) -> Array | None:
+def _next_point(context: PolicyContext, eta: float) -> Array | None:
     """Return the first point that BaMSOO needs and neither has nor awaits; None if none."""
-    tree = Tree(context, eta)
+    tree = _Tree(context, eta)
     wanted = _insert(tree, list(_root(context)), depth=0)
-    while wanted is None and any(tree.leaves) and tree.n_expansions < MAX_EXPANSIONS:
+    while wanted is None and any(tree.leaves) and tree.n_expansions < _MAX_EXPANSIONS:
         floor = -np.inf
         # h <= h_max(n)
         for depth in range(min(len(tree.leaves), int(sqrt(tree.n_expansions)) + 1)):
@@ -164,7 +164,7 @@ def next_point(context: PolicyContext, eta: float) -> Array | None:
     return wanted
 
 
-def _insert(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
+def _insert(tree: _Tree, cells: list[Cell], depth: int) -> Array | None:
     """Insert cells with their values; return the point of the first that must be measured."""
     if len(tree.leaves) <= depth:
         tree.leaves.append([])
@@ -183,7 +183,7 @@ def _insert(tree: Tree, cells: list[Cell], depth: int) -> Array | None:
     return None
 
 
-def _predict(tree: Tree, cells: list[Cell]) -> None:
+def _predict(tree: _Tree, cells: list[Cell]) -> None:
     """Store predictions for cells; in a box for two more generations, which costs little."""
     context = tree.context
     family = list(cells)
@@ -225,11 +225,11 @@ def _root(context: PolicyContext) -> Iterator[Cell]:
 def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
     """Yield the thirds of a cell along its longest side; none if it has no points to separate."""
     side = int(np.argmax(cell.size))
-    if cell.size[side] < SMALLEST_SIDE or (cell.inside is not None and len(cell.inside) == 1):
+    if cell.size[side] < _SMALLEST_SIDE or (cell.inside is not None and len(cell.inside) == 1):
         return
     size = cell.size.copy()
-    size[side] /= CHILDREN
-    for k in range(CHILDREN):
+    size[side] /= _CHILDREN
+    for k in range(_CHILDREN):
         corner = cell.corner.copy()
         corner[side] += k * size[side]
         inside = cell.inside
@@ -237,7 +237,7 @@ def _split(context: PolicyContext, cell: Cell) -> Iterator[Cell]:
             x = (context.domain.points[inside, side] - context.domain.bounds[side, 0]) / _widths(
                 context
             )[side]
-            third = np.clip(((x - cell.corner[side]) / size[side]).astype(int), 0, CHILDREN - 1)
+            third = np.clip(((x - cell.corner[side]) / size[side]).astype(int), 0, _CHILDREN - 1)
             inside = inside[third == k]
         yield from _cell(context, corner, size, inside)
 

@@ -30,12 +30,12 @@ from truvar.domain.domain import Domain
 from truvar.domain.grid import mesh
 from truvar.domain.parameters import Parameter
 
-MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
-MIN_POINTS = 4  # in the continuous sides, for each combination
-MAX_LOCAL_SEARCHES = 4  # combinations from which a local search starts, beside the best start
+_MAX_COMBINATIONS = 256  # of which all are looked at; from more, a sample of this size is drawn
+_MIN_POINTS = 4  # in the continuous sides, for each combination
+_MAX_LOCAL_SEARCHES = 4  # combinations from which a local search starts, beside the best start
 # levels of a side that are all tried in an exchange; of more, those at distances 1, 2, 4, ...
-MAX_LISTED_LEVELS = 48
-MAX_EXCHANGES = 20  # of a local search
+_MAX_LISTED_LEVELS = 48
+_MAX_EXCHANGES = 20  # of a local search
 
 
 def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
@@ -56,7 +56,7 @@ def best_in_domain(score: Score, domain: Domain, start: Array) -> Array:
     n_each = len(points) // len(combinations)
     by_combination = scores[len(starts) :].reshape(len(combinations), n_each)
     found = [starts[int(np.argmax(scores[: len(starts)]))]]
-    for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:MAX_LOCAL_SEARCHES]:
+    for row in np.argsort(-by_combination.max(axis=1), kind="stable")[:_MAX_LOCAL_SEARCHES]:
         if np.isneginf(by_combination[row].max()):
             break  # nothing of this combination is allowed
         point = points[row * n_each + int(np.argmax(by_combination[row]))]
@@ -84,7 +84,7 @@ def climbing(domain: Domain, start: Array) -> LocalSearch:
         return (yield from polishing(domain.bounds, start))
     x = np.array(start, dtype=float)
     value = float((yield x[None, :])[0])
-    for _ in range(MAX_EXCHANGES):
+    for _ in range(_MAX_EXCHANGES):
         sides = _free_sides(domain, x)
         if len(sides):
             x, value = yield from polishing(domain.bounds, x, sides)
@@ -132,7 +132,7 @@ def _other_levels(parameter: Parameter, x: float) -> Array:
     """Return the levels that a side may be changed to."""
     count = parameter.n_levels or 1
     here = int(parameter.level_of(np.array([x]))[0])
-    if count <= MAX_LISTED_LEVELS:
+    if count <= _MAX_LISTED_LEVELS:
         return parameter.level_at(np.delete(np.arange(count), here))
     steps = 2 ** np.arange(int(np.log2(count)) + 1)
     others = np.concatenate([here - steps, here + steps])
@@ -142,11 +142,11 @@ def _other_levels(parameter: Parameter, x: float) -> Array:
 def _combinations(domain: Domain, starts: Array) -> Array:
     """Return combinations to look at, those of the starts included: (m, sides with levels)."""
     parameters = [domain.parameters[k] for k in domain.discrete]
-    if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= MAX_COMBINATIONS:
+    if np.prod([float(parameter.n_levels or 1) for parameter in parameters]) <= _MAX_COMBINATIONS:
         return _different(domain, mesh([parameter.levels for parameter in parameters]))
     # The same for every choice: a search is a function of the score alone.
     rng = np.random.default_rng(0)
-    unit = rng.random((MAX_COMBINATIONS, len(parameters)))
+    unit = rng.random((_MAX_COMBINATIONS, len(parameters)))
     drawn = np.column_stack(
         [parameter.from_unit(unit[:, j]) for j, parameter in enumerate(parameters)]
     )
@@ -176,7 +176,7 @@ def _spread(domain: Domain, combinations: Array, starts: Array) -> Array:
         return _placed(domain, combinations)
     is_free = _is_free(domain, _placed(domain, combinations), np.array(free))
     n_sides = len(domain.discrete) + is_free.sum(axis=1).mean()
-    count = max(MIN_POINTS, int(EVALUATIONS_PER_DIMENSION * n_sides) // len(combinations))
+    count = max(_MIN_POINTS, int(EVALUATIONS_PER_DIMENSION * n_sides) // len(combinations))
     unit = _unit_points(count, len(free))
     low = domain.bounds[free, 0]
     inside = np.concatenate([starts[:, free], low + unit * (domain.bounds[free, 1] - low)])

@@ -21,13 +21,13 @@ Score = Callable[[Array], Array]  # (q, d) -> (q,)
 LocalSearch = Generator[Array, Array, tuple[Array, float]]
 
 EVALUATIONS_PER_DIMENSION = 500  # of DIRECT
-MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
-INITIAL_REACH = 0.01  # share of the box: distance of the first points of the local search
-MIN_REACH = 1e-6  # share of the box: the local search ends at this distance
-SHRINKAGE = 0.2  # factor of the reach when the local search finds nothing better
-MAX_ROUNDS = 40  # of the local search
-OFFSET_ROUNDING_SHARE = 1e-6  # share of the reach: offsets that differ less are equal
-MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reach
+_MAX_TRISECTIONS = 9  # of a side: rectangles down to 3^-9 of the box
+_INITIAL_REACH = 0.01  # share of the box: distance of the first points of the local search
+_MIN_REACH = 1e-6  # share of the box: the local search ends at this distance
+_SHRINKAGE = 0.2  # factor of the reach when the local search finds nothing better
+_MAX_ROUNDS = 40  # of the local search
+_OFFSET_ROUNDING_SHARE = 1e-6  # share of the reach: offsets that differ less are equal
+_MAX_STEP = 3.0  # of the quadratic model along an axis, in multiples of the reach
 
 
 def best_in_box(score: Score, bounds: Array, start: Array) -> Array:
@@ -76,9 +76,9 @@ def direct(score: Score, d: int) -> Array:
 
 def _best_of_each_size(values: Array, cuts: NDArray[np.int_]) -> NDArray[np.intp]:
     """Return the rectangles to divide: the best of every size."""
-    divisible = np.flatnonzero(cuts.min(axis=1) < MAX_TRISECTIONS)
+    divisible = np.flatnonzero(cuts.min(axis=1) < _MAX_TRISECTIONS)
     # Equal for equal sides.
-    size = np.sort(cuts[divisible], axis=1) @ (MAX_TRISECTIONS + 1) ** np.arange(cuts.shape[1])
+    size = np.sort(cuts[divisible], axis=1) @ (_MAX_TRISECTIONS + 1) ** np.arange(cuts.shape[1])
     order = np.lexsort([-values[divisible], size])
     return np.asarray(divisible[order[np.flatnonzero(np.diff(size[order], prepend=-1))]])
 
@@ -149,10 +149,10 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
         return points
 
     value = -np.inf
-    reach = INITIAL_REACH
+    reach = _INITIAL_REACH
     moved = False
-    for turn in range(MAX_ROUNDS):
-        if reach < MIN_REACH:
+    for turn in range(_MAX_ROUNDS):
+        if reach < _MIN_REACH:
             break
         near = _within_unit(x + reach * directions)
         if turn == 0:
@@ -171,13 +171,13 @@ def polishing(bounds: Array, start: Array, sides: Index | None = None) -> LocalS
         best = int(np.argmax(values))
         if values[best] > value:
             reach = min(
-                INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), SHRINKAGE * reach)
+                _INITIAL_REACH, max(2.0 * float(np.abs(near[best] - x).max()), _SHRINKAGE * reach)
             )
             x = near[best]
             value = float(values[best])
             moved = True
         else:
-            reach *= SHRINKAGE
+            reach *= _SHRINKAGE
     return (placed(x[None, :])[0] if moved else start), value
 
 
@@ -227,12 +227,12 @@ def _peak(offsets: Array, rise: Array) -> Array:
         rise: Score at the points minus that at the centre. Shape (q,).
 
     Returns:
-        Three steps, at most `MAX_STEP` along an axis. Shape (3, d).
+        Three steps, at most `_MAX_STEP` along an axis. Shape (3, d).
     """
     d = offsets.shape[1]
     i, j = _pairs(d)
     finite = np.where(np.isfinite(rise), rise, 0.0)
-    if (np.abs(offsets - _directions(d)) < OFFSET_ROUNDING_SHARE).all():
+    if (np.abs(offsets - _directions(d)) < _OFFSET_ROUNDING_SHARE).all():
         coefficients = _quadratic_fit(d) @ finite
     else:  # points beyond the border were moved to it
         coefficients = np.asarray(
@@ -246,5 +246,5 @@ def _peak(offsets: Array, rise: Array) -> Array:
     smallest = 1e-12 * max(float(np.abs(coefficients).max()), 1e-300)
     curvatures = np.maximum(np.abs(curvatures), smallest)
     step = axes @ (axes.T @ slope / curvatures)
-    step = step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-300))
+    step = step * min(1.0, _MAX_STEP / max(float(np.abs(step).max()), 1e-300))
     return np.outer([1.0, 0.5, 2.0], step)

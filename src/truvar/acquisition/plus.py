@@ -35,7 +35,7 @@ from truvar.validation import check_at_least, check_boolean
 __all__ = ["Plus"]
 
 # share of all ambiguity: rows that hold no more than this together are left out
-NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
+_NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Plus(BasePolicy):
 
 
 @dataclass(frozen=True)
-class UndecidedRows:
+class _UndecidedRows:
     """Rows of a level set that are not decided, and how undecided each of them is.
 
     Attributes:
@@ -143,7 +143,7 @@ class UndecidedRows:
         return np.ascontiguousarray(reductions.T)
 
 
-def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
+def _undecided_rows(context: PolicyContext, count: int) -> _UndecidedRows:
     """Return at most `count` undecided rows, inside M or not, as points can return to M."""
     mean, sd = context.moments
     distances = []
@@ -156,9 +156,9 @@ def _undecided_rows(context: PolicyContext, count: int) -> UndecidedRows:
     ambiguities = [scipy.special.ndtr(u) * scipy.special.ndtr(-u) for u in distances]
     weight = np.where(uncertain, sum(ambiguities[1:], start=ambiguities[0]), 0.0)
     relevant = np.where(
-        weight * len(weight) > NEGLIGIBLE_AMBIGUITY_SHARE * weight.sum(), weight, 0.0
+        weight * len(weight) > _NEGLIGIBLE_AMBIGUITY_SHARE * weight.sum(), weight, 0.0
     )
     sites, multiplicity = sample_rows(relevant, count)
     # The ambiguities of several thresholds add up, and so do their curves.
     curves = [ambiguity.ambiguity_curves(u[sites] ** 2, multiplicity) for u in distances]
-    return UndecidedRows(sites, variance[sites], sum(curves[1:], start=curves[0]))
+    return _UndecidedRows(sites, variance[sites], sum(curves[1:], start=curves[0]))

@@ -25,9 +25,9 @@ from truvar.engines import Engine
 from truvar.engines.ties import near_best
 from truvar.models.posterior import Posterior
 
-TILE_ROWS = 512  # candidate rows looked at at a time, at most
-TILE_SITES = 2048  # candidates at a time where the rows are few
-TILE_ENTRIES = 1 << 25  # entries of a tile of the covariance matrix, at most
+_TILE_ROWS = 512  # candidate rows looked at at a time, at most
+_TILE_SITES = 2048  # candidates at a time where the rows are few
+_TILE_ENTRIES = 1 << 25  # entries of a tile of the covariance matrix, at most
 
 
 def excess(variance: Array, tau: float) -> Array:
@@ -164,9 +164,9 @@ def contrast_reduction(
             covariance -= columns @ posterior.factor.at(tile)
             truncated_sums.contrast_sums(covariance, weight, other, sums[tile])
 
-        run_tiles(work, tiles(len(sums), TILE_SITES), len(rows) * len(sums))
+        run_tiles(work, tiles(len(sums), _TILE_SITES), len(rows) * len(sums))
     else:
-        for tile in tiles(len(sums), TILE_SITES):
+        for tile in tiles(len(sums), _TILE_SITES):
             part = candidates.take(np.arange(tile.start, tile.stop))
             across = posterior.covariance(rows, part)
             truncated_sums.contrast_sums(across, weight, other, sums[tile])
@@ -214,7 +214,7 @@ def covariance_tiles(
     """Yield slices of candidate rows with Cov(rows, those candidates), sites or not."""
     count = len(candidates.points)
     is_whole_grid = candidates.sites is not None and count == len(engine.posterior.sites)
-    size = min(TILE_ROWS, max(1, TILE_ENTRIES // max(len(rows), 1)))
+    size = min(_TILE_ROWS, max(1, _TILE_ENTRIES // max(len(rows), 1)))
     for tile in tiles(count, size):
         if is_whole_grid:
             yield tile, engine.covariance(rows, tile)

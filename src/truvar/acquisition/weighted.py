@@ -46,9 +46,9 @@ from truvar.validation import check_at_least, check_boolean
 __all__ = ["WeightedTruVaR"]
 
 # share of the largest variance of a representer: what is below it is left out of the draws
-MIN_DRAWN_VARIANCE_SHARE = 1e-9
+_MIN_DRAWN_VARIANCE_SHARE = 1e-9
 # share of all ambiguity: rows that hold no more than this together are left out
-NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
+_NEGLIGIBLE_AMBIGUITY_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
             u = (mean - level) / sd
         ambiguity[uncertain] += scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
     relevant = np.flatnonzero(
-        ambiguity * len(ambiguity) > NEGLIGIBLE_AMBIGUITY_SHARE * ambiguity.sum()
+        ambiguity * len(ambiguity) > _NEGLIGIBLE_AMBIGUITY_SHARE * ambiguity.sum()
     )
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 
@@ -179,7 +179,7 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     sites = representer_sites(context, representers)
     root, pivots = pivoted_cholesky(context, sites)
     diagonal = np.diag(root) ** 2
-    rank = int(np.count_nonzero(diagonal > MIN_DRAWN_VARIANCE_SHARE * diagonal.max(initial=0.0)))
+    rank = int(np.count_nonzero(diagonal > _MIN_DRAWN_VARIANCE_SHARE * diagonal.max(initial=0.0)))
     base = _normal_draws(int(np.ceil(np.log2(draws))), representers)
     # The draws are shared by all choices of a process; the order and the signs of the dimensions
     # differ, so that an accident of one choice is not repeated in the next one.

@@ -15,7 +15,7 @@ from truvar.domain.candidates import Candidates
 from truvar.exceptions import InvalidModelError
 from truvar.models.posterior import EXACT_VARIANCE_SHARE, Posterior
 
-MAX_COVER_STEPS = 256  # measurements of a greedy cover
+_MAX_COVER_STEPS = 256  # measurements of a greedy cover
 
 
 def cover_cost(posterior: Posterior, targets: Mask, xi: float, candidates: Candidates) -> float:
@@ -54,10 +54,10 @@ def _greedy_cost(
     """Return the cost of covering the sites greedily; infinity from `limit` on."""
     variance = posterior.variance.copy()
     t = posterior.n_observed
-    v = np.empty((t + MAX_COVER_STEPS, len(variance)))
+    v = np.empty((t + _MAX_COVER_STEPS, len(variance)))
     v[:t] = posterior.factor.v[:t]
     spent = 0.0
-    for row in range(t, t + MAX_COVER_STEPS):
+    for row in range(t, t + _MAX_COVER_STEPS):
         widest = sites[np.argmax(variance[sites])]
         if variance[widest] <= xi * xi:
             return spent

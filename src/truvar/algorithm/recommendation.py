@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from truvar.algorithm.availability import Availability
     from truvar.algorithm.learner import ActiveLearner
 
-MIN_SUCCESS_PROBABILITY = 0.5  # of a recommended point
+_MIN_SUCCESS_PROBABILITY = 0.5  # of a recommended point
 # probability with which an unmeasured point is better than the best measured one, at least
 MIN_SUPERIORITY = 0.6
 # prior standard deviations: a difference of two values with less uncertainty is known well
 MAX_KNOWN_SD = 0.1
-MAX_COMPARED = 64  # points that are compared for their estimates, and as many for their values
+_MAX_COMPARED = 64  # points that are compared for their estimates, and as many for their values
 TINY = float(np.finfo(float).tiny)  # variance of a difference, at least
 
 
@@ -159,7 +159,7 @@ def _rows_of_table(learner: ActiveLearner) -> tuple[Index, int]:
     sign = learner.goal.sign
     may_be_recommended = _measurable(learner)
     estimates = np.where(may_be_recommended, sign * learner.moments[0], -np.inf)
-    promising = np.argsort(-estimates, kind="stable")[:MAX_COMPARED]
+    promising = np.argsort(-estimates, kind="stable")[:_MAX_COMPARED]
     promising = promising[may_be_recommended[promising]]
     values = {
         action.site: sign * y
@@ -208,8 +208,8 @@ def _points_of_box(learner: ActiveLearner) -> tuple[Array, int]:
 
 def _leading(values: Array, estimates: Array) -> Index:
     """Return the positions of the measured points that are compared: best by value or by estimate."""
-    by_value = np.argsort(-values, kind="stable")[:MAX_COMPARED]
-    by_estimate = np.argsort(-estimates, kind="stable")[:MAX_COMPARED]
+    by_value = np.argsort(-values, kind="stable")[:_MAX_COMPARED]
+    by_estimate = np.argsort(-estimates, kind="stable")[:_MAX_COMPARED]
     return np.union1d(by_value, by_estimate)
 
 
@@ -248,4 +248,4 @@ def _min_success(availability: Availability) -> float:
     """Return the probability of success that a recommended point has at least."""
     # A place that is too risky to be tried must not be recommended.
     highest_limit = MAX_MIN_FEASIBILITY * availability.regional * availability.feasibility.max()
-    return float(max(MIN_SUCCESS_PROBABILITY, highest_limit))
+    return float(max(_MIN_SUCCESS_PROBABILITY, highest_limit))

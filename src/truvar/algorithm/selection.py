@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from truvar.models.surrogate import Surrogate
 
 # of a point of a box that the budget does not allow; the search needs finite scores
-UNAFFORDABLE_SCORE = -1e100
+_UNAFFORDABLE_SCORE = -1e100
 
 Selection = tuple[Candidates, loop.Choice | None]
 """The candidate table and the choice from it; None if nothing is to be gained."""
@@ -292,7 +292,7 @@ def _refine(
         gains = policy.score(context, candidates)
         scores = loop.comparable_scores(context, policy, candidates, gains)
         scores = np.where(
-            np.isfinite(candidates.cost), scores, UNAFFORDABLE_SCORE if policy.signed else 0.0
+            np.isfinite(candidates.cost), scores, _UNAFFORDABLE_SCORE if policy.signed else 0.0
         )
         return np.asarray(scores.reshape(-1, len(points), candidates.n_levels).max(axis=(0, 2)))
 

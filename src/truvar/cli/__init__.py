@@ -47,7 +47,7 @@ from truvar.messages import interface
 
 __all__ = ["COMMANDS", "INTERRUPTED", "command_help", "main", "parse_arguments", "parser"]
 
-NEGATIVE_NUMBER = re.compile(r"-\.?\d")
+_NEGATIVE_NUMBER = re.compile(r"-\.?\d")
 
 COMMANDS: tuple[Command, ...] = (
     INIT,
@@ -114,7 +114,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     which is removed again afterwards.
     """
     end = argv.index("--") if "--" in argv else len(argv)  # all words behind "--" are values
-    protected = [f" {word}" if NEGATIVE_NUMBER.match(word) else word for word in argv[:end]]
+    protected = [f" {word}" if _NEGATIVE_NUMBER.match(word) else word for word in argv[:end]]
     selected = [command for command in COMMANDS if argv and command.name == argv[0]]
     arguments = parser(selected or COMMANDS).parse_args([*protected, *argv[end:]])
     for name, value in vars(arguments).items():
@@ -132,7 +132,7 @@ def _unprotected(value: Any) -> Any:
     """Remove the space that `parse_arguments` put in front of a negative number."""
     if isinstance(value, list):
         return [_unprotected(item) for item in value]
-    if isinstance(value, str) and value.startswith(" ") and NEGATIVE_NUMBER.match(value[1:]):
+    if isinstance(value, str) and value.startswith(" ") and _NEGATIVE_NUMBER.match(value[1:]):
         return value[1:]
     return value
 

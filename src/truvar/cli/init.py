@@ -14,8 +14,8 @@ from truvar.cli._common import Command, add_path
 from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
-MAX_TRIES = 5  # wrong answers to one question, after which the command ends
-GOAL_WORDS = {
+_MAX_TRIES = 5  # wrong answers to one question, after which the command ends
+_GOAL_WORDS = {
     "max": "maximize",
     "min": "minimize",
     "above": "level_set",
@@ -104,7 +104,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         box = ask("Coordinates and their ranges, such as: x 0 1, depth_m -18 0", None, _sides)
         columns = list(box)
         name = ask("Name of the study", "study", str)
-    goal = GOAL_WORDS.get(arguments.goal or "") or ask(
+    goal = _GOAL_WORDS.get(arguments.goal or "") or ask(
         "Look for the max, the min, or the points above or below a threshold (max/min/above/below)",
         "max",
         _goal,
@@ -158,7 +158,7 @@ class _Questions:
                 )
             return parse(default)
         shown = f" [{default}]" if default else ""
-        for _ in range(MAX_TRIES):
+        for _ in range(_MAX_TRIES):
             print(f"{question}{shown}: ", end="", file=sys.stderr, flush=True)
             line = sys.stdin.readline()
             if not line:
@@ -230,11 +230,11 @@ def _existing_or_empty(answer: str) -> str:
 
 def _goal(answer: str) -> str:
     word = answer.lower()
-    if word in GOAL_WORDS.values():
+    if word in _GOAL_WORDS.values():
         return word
-    if word not in GOAL_WORDS:
+    if word not in _GOAL_WORDS:
         raise ValueError("answer max, min, above or below")
-    return GOAL_WORDS[word]
+    return _GOAL_WORDS[word]
 
 
 def _number(answer: str) -> float:

@@ -21,7 +21,7 @@ PLACE = (
     "id of a suggestion or measurement, coordinates or label of a point, or a condition such as "
     "'x + y > 3'"
 )
-COORDINATE = re.compile(r"[^<>=]+=[^<>=]+")
+_COORDINATE = re.compile(r"[^<>=]+=[^<>=]+")
 
 
 def _exclude_arguments(sub: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def _place(words: list[str], study: Study) -> Any:
     row = _labelled_row(words, study)
     if row is not None:
         return study.domain.point(row)
-    if all(COORDINATE.fullmatch(word) for word in words):
+    if all(_COORDINATE.fullmatch(word) for word in words):
         point: dict[str, Any] = {}
         for word in words:
             name, _, text = (part.strip() for part in word.partition("="))

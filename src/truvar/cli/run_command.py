@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
-DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
-LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
+_DEFAULT_LEASE = 86_400.0  # seconds that a suggestion is reserved without a time-out
+_LEASE_MARGIN = 60.0  # seconds added to the longest possible duration of a measurement
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -134,8 +134,8 @@ def _lease(arguments: argparse.Namespace) -> float:
     if arguments.lease is not None:
         return float(arguments.lease)
     if arguments.timeout is None:
-        return DEFAULT_LEASE
-    return float((arguments.retries + 1) * arguments.timeout + LEASE_MARGIN)
+        return _DEFAULT_LEASE
+    return float((arguments.retries + 1) * arguments.timeout + _LEASE_MARGIN)
 
 
 def _open_or_create(arguments: argparse.Namespace) -> Study:

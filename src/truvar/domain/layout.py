@@ -16,9 +16,9 @@ import numpy as np
 from truvar._typing import Array, Index
 
 # share of its extent by which a coordinate of a table may be off an evenly spaced axis
-TABLE_TOLERANCE = 1e-12
-CURVE_BITS = 60  # of a place on a curve through a domain
-MIN_FILLED_SHARE = 0.5  # share of the cells that must have a point for a table to count as a grid
+_TABLE_TOLERANCE = 1e-12
+_CURVE_BITS = 60  # of a place on a curve through a domain
+_MIN_FILLED_SHARE = 0.5  # share of the cells that must have a point for a table to count as a grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,13 @@ def grid_layout(points: Array) -> GridLayout | None:
     axes: list[Array] = []
     places: list[Index] = []
     for column in points.T:
-        found = _even_axis(column, int(len(points) / MIN_FILLED_SHARE))
+        found = _even_axis(column, int(len(points) / _MIN_FILLED_SHARE))
         if found is None:
             return None
         axes.append(found[0])
         places.append(found[1])
     shape = tuple(len(axis) for axis in axes)
-    if prod(shape) * MIN_FILLED_SHARE > len(points):
+    if prod(shape) * _MIN_FILLED_SHARE > len(points):
         return None
     cells = np.ravel_multi_index(tuple(places), shape)
     if len(np.unique(cells)) < len(cells):
@@ -94,7 +94,7 @@ def _even_axis(column: Array, most: int) -> tuple[Array, Index] | None:
         return None
     axis = values[0] + extent * np.arange(steps + 1) / steps
     where = np.rint((values - values[0]) * (steps / extent)).astype(np.intp)
-    if np.abs(axis[where] - values).max() > TABLE_TOLERANCE * extent:
+    if np.abs(axis[where] - values).max() > _TABLE_TOLERANCE * extent:
         return None
     if len(np.unique(where)) < len(values):
         return None
@@ -106,13 +106,13 @@ def curve_rank(points: Array) -> Index:
     """Return the rank of points (n, d) along a Z-order curve, whose neighbours are mostly near: (n,)."""
     low = points.min(axis=0)
     width = points.max(axis=0) - low
-    bits = max(1, min(16, CURVE_BITS // points.shape[1]))
+    bits = max(1, min(16, _CURVE_BITS // points.shape[1]))
     scaled = (points - low) / np.where(width > 0, width, 1.0)
     place = np.minimum((scaled * (1 << bits)).astype(np.uint64), np.uint64((1 << bits) - 1))
     key = np.zeros(len(points), np.uint64)
     for bit in range(bits):
-        for k in range(min(points.shape[1], CURVE_BITS)):
-            shift = np.uint64(bit * min(points.shape[1], CURVE_BITS) + k)
+        for k in range(min(points.shape[1], _CURVE_BITS)):
+            shift = np.uint64(bit * min(points.shape[1], _CURVE_BITS) + k)
             key |= ((place[:, k] >> np.uint64(bit)) & np.uint64(1)) << shift
     rank = np.empty(len(points), np.intp)
     rank[np.argsort(key, kind="stable")] = np.arange(len(points))

@@ -16,9 +16,9 @@ from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.posterior import Posterior
 
-DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
+_DENSE_BYTES = 1 << 30  # size of the largest matrix in double precision: 11,585 points
 # The same on a regular grid, where products with the prior covariance are cheap: 8,192 points.
-GRID_BYTES = 1 << 29
+_GRID_BYTES = 1 << 29
 
 
 class Engine(Protocol):
@@ -129,10 +129,10 @@ def check_engine(engine: EngineLike) -> Callable[[Posterior, Domain], Engine]:
 
 def _max_matrix_bytes(posterior: Posterior, domain: Domain) -> int:
     if domain.layout is None:  # no grid: spares the import below
-        return DENSE_BYTES
+        return _DENSE_BYTES
     from truvar.engines._products import has_grid_product
 
-    return GRID_BYTES if has_grid_product(posterior, domain) else DENSE_BYTES
+    return _GRID_BYTES if has_grid_product(posterior, domain) else _DENSE_BYTES
 
 
 __all__, __getattr__, __dir__ = offer(

@@ -52,16 +52,18 @@ TOLERANCE = 0.02  # share of the chosen score by which the best may exceed it
 # norms that take more than this share of scoring every candidate in full are not computed
 MAX_NORMS_COST_SHARE = 1.0
 # operations that norms with the weights of one choice may take in a search within a tolerance
-MAX_RENEWAL_COST = 3e10
-MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
-TYPICAL_LEFT = 32  # how many they leave mostly
+_MAX_RENEWAL_COST = 3e10
+_MAX_LEFT = 512  # candidates that bounds from nodes may leave to be scored in full
+_TYPICAL_LEFT = 32  # how many they leave mostly
 # share of the tolerance by which upper bounds may exceed the best estimate
-BOUND_TOLERANCE_SHARE = 0.8
-MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
+_BOUND_TOLERANCE_SHARE = 0.8
+_MAX_ERROR = 0.25  # relative error up to which an estimate counts for the best
 # candidates scored in full for one choice from which on a matrix of the active rows is kept
 MIN_SCORED_FOR_MATRIX = 1024
 MAX_ENTRIES = 1 << 25  # of that matrix: 256 MB
-MAX_EXCESS_SHARE_OUTSIDE = 0.02  # share of the excess that may lie outside the targets of the norms
+_MAX_EXCESS_SHARE_OUTSIDE = (
+    0.02  # share of the excess that may lie outside the targets of the norms
+)
 
 
 class Lazy:
@@ -320,7 +322,7 @@ class Lazy:
         self.last_sums = np.repeat(np.maximum(estimate, 0.0)[:, None], predictive.shape[1], axis=1)
         per_sum = weight.max(axis=1)
         best = _best_score(estimate, error, per_sum, self.tolerance)
-        return best > 0 and int((upper * per_sum > best).sum()) <= MAX_LEFT
+        return best > 0 and int((upper * per_sum > best).sum()) <= _MAX_LEFT
 
     def _refine(self, nodes: LatticeBounds, estimate: Array, error: Array, weight: Array) -> None:
         """Improve estimates and errors in place where candidates may still be the best."""
@@ -339,7 +341,7 @@ class Lazy:
 
     def _prefers_norms(self, nodes: NodeBounds | LatticeBounds, n_active: int, t: int) -> bool:
         """Return whether norms cost less than nodes and scoring the candidates that these leave."""
-        node_cost = READ_COST * nodes.count**2 + TYPICAL_LEFT * n_active * (2 * t + KERNEL_COST)
+        node_cost = READ_COST * nodes.count**2 + _TYPICAL_LEFT * n_active * (2 * t + KERNEL_COST)
         return (t + 1) * self.product.cost < node_cost
 
     def _norms_for(self, n_active: int, e: Array, w: Array, weighted: bool) -> ColumnNorms | None:
@@ -355,9 +357,9 @@ class Lazy:
         scoring_cost = n_active * m * (2 * t + KERNEL_COST)
         total = float(w @ e)
         new_cost = (t + 1) * self.product.cost
-        renew = weighted and (self.tolerance == 0 or new_cost <= MAX_RENEWAL_COST)
+        renew = weighted and (self.tolerance == 0 or new_cost <= _MAX_RENEWAL_COST)
         for norms in reversed(self._norms) if not renew else ():
-            if float(np.maximum(w - norms.base, 0.0) @ e) <= MAX_EXCESS_SHARE_OUTSIDE * total:
+            if float(np.maximum(w - norms.base, 0.0) @ e) <= _MAX_EXCESS_SHARE_OUTSIDE * total:
                 if (
                     norms.n_missing * (self.product.cost + pass_cost)
                     > MAX_NORMS_COST_SHARE * scoring_cost
@@ -410,7 +412,7 @@ def _best_score(estimate: Array, error: Array, per_sum: Array, tolerance: float)
     """
     if tolerance == 0:
         return float(((estimate - error) * per_sum).max())
-    good = error <= MAX_ERROR * estimate
-    return (1 + BOUND_TOLERANCE_SHARE * tolerance) * float(
+    good = error <= _MAX_ERROR * estimate
+    return (1 + _BOUND_TOLERANCE_SHARE * tolerance) * float(
         (estimate * per_sum).max(where=good, initial=0.0)
     )

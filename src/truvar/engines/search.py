@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 BUDGET = 24  # work for a choice before a tolerance is used, in candidates scored in full
 MIN_BUDGET = 5e3  # the same in operations per site, at least
 # budgets after which the best candidate examined is taken, whatever the gap
-LAST_RESORT_BUDGETS = 1.2
-MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
-FIRST_BATCH = 16  # candidates scored in full at a time, at first
+_LAST_RESORT_BUDGETS = 1.2
+_MAX_TIES = 64  # candidates scored in full to find the first of tied ones, once none can be better
+_FIRST_BATCH = 16  # candidates scored in full at a time, at first
 # candidates scored in full at a time, at most, unless that takes less than ROUND_COST
-MAX_BATCH = 64
-MAX_EXAMINED = 4096  # leading candidates whose cells are examined at a time, at most
+_MAX_BATCH = 64
+_MAX_EXAMINED = 4096  # leading candidates whose cells are examined at a time, at most
 NEAR_COUNTS = (512, 4096, 32768)  # rows near a candidate that it is examined on, stage by stage
 SCORED = len(NEAR_COUNTS) + 1  # stage of candidates that are scored in full
 # share of the targets of the norms below which new norms over the active ones may pay
-RENEWAL_SHARE = 0.8
-RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
+_RENEWAL_SHARE = 0.8
+_RENEWAL_SHARE_AT_BUDGET = 0.5  # the same where the budget is spent
 SAMPLE_SIZE = 2048  # candidates, and rows, of a guess by sampling
 # Costs in floating-point operations of a matrix product that take as long.
 KERNEL_COST = 80.0  # a kernel value
 READ_COST = 24.0  # reading a number in order
-GATHER_COST = 60.0  # reading a number out of order
-FIND_COST = 300.0  # finding a nearby row
-SIFT_COST = 500.0  # comparing a candidate with the best
-CALL_COST = 5e6  # a few function calls
-MAX_NEAR_ROWS = 1 << 21  # rows near candidates that are examined at a time
+_GATHER_COST = 60.0  # reading a number out of order
+_FIND_COST = 300.0  # finding a nearby row
+_SIFT_COST = 500.0  # comparing a candidate with the best
+_CALL_COST = 5e6  # a few function calls
+_MAX_NEAR_ROWS = 1 << 21  # rows near candidates that are examined at a time
 MAX_EXAMINE_SHARE = 0.3  # examining pays if it costs no more than this share of scoring in full
-ROUND_COST = 2e9  # operations after which the best is compared again
+_ROUND_COST = 2e9  # operations after which the best is compared again
 
 
 def excess_outside(norms: ColumnNorms, e: Array, w: Array) -> float:
@@ -116,8 +116,8 @@ class Search:
             ]
         self.best = 0.0
         self.rescored = 0
-        self.n_examined = FIRST_BATCH  # candidates examined at a time
-        self.batch = FIRST_BATCH  # candidates scored in full at a time
+        self.n_examined = _FIRST_BATCH  # candidates examined at a time
+        self.batch = _FIRST_BATCH  # candidates scored in full at a time
         self.work_at_start = engine.work
         self.work_at_scoring = engine.work  # when candidates were last scored in full
 
@@ -127,14 +127,14 @@ class Search:
         n_ties = 0
         last = False
         guesses = (engine.last_sums * self.weight).max(axis=1)
-        first = _highest(guesses, FIRST_BATCH // 2)
+        first = _highest(guesses, _FIRST_BATCH // 2)
         self._score(first[guesses[first] > 0])
         remaining = self._remaining()
         # The bounds are loose: find good candidates by sampling.
         if engine.optimality_gap > engine.tolerance > 0 and not self.decided:
             self._score(self._sample_promising(remaining))
         while True:
-            engine.work += SIFT_COST * len(remaining)
+            engine.work += _SIFT_COST * len(remaining)
             reach = self.scores[remaining] >= self.best * (1 - NEAR_TIE)
             remaining = remaining[(self.stage[remaining] < SCORED) & reach]
             gap = np.inf
@@ -145,7 +145,7 @@ class Search:
             if self._good_enough(gap, n_ties):
                 if gap <= engine.tolerance or last:
                     break
-                if self._renew_norms(RENEWAL_SHARE_AT_BUDGET):
+                if self._renew_norms(_RENEWAL_SHARE_AT_BUDGET):
                     remaining = self._remaining()
                 else:
                     last = True
@@ -158,7 +158,7 @@ class Search:
                 if (
                     norms is not None
                     and engine.work > norms.build_cost
-                    and self._renew_norms(RENEWAL_SHARE)
+                    and self._renew_norms(_RENEWAL_SHARE)
                 ):
                     remaining = self._remaining()
         engine.optimality_gap = gap if len(remaining) else 0.0
@@ -185,7 +185,7 @@ class Search:
         def best_of(sites: Index) -> Index:
             sums = self.posterior.factor.sums(self.e, self.w, sites, self.predictive[sites], rows)
             self.engine.work += len(rows) * len(sites) * self.row_cost
-            return sites[_highest((sums * self.weight[sites]).max(axis=1), FIRST_BATCH)]
+            return sites[_highest((sums * self.weight[sites]).max(axis=1), _FIRST_BATCH)]
 
         leaders = best_of(
             _evenly_spread(remaining[np.argsort(cells.rank[remaining % n])], SAMPLE_SIZE)
@@ -197,12 +197,12 @@ class Search:
         """Return whether the search may end with this gap between highest bound and best score."""
         engine = self.engine
         if gap <= TIE_TOLERANCE:
-            return n_ties >= MAX_TIES
+            return n_ties >= _MAX_TIES
         budget = max(engine.budget * len(self.rows) * self.row_cost, MIN_BUDGET * len(self.stage))
         work = engine.work - self.work_at_start
         if gap <= engine.tolerance:
             return work >= budget or self.decided
-        return engine.tolerance > 0 and work >= LAST_RESORT_BUDGETS * budget and np.isfinite(gap)
+        return engine.tolerance > 0 and work >= _LAST_RESORT_BUDGETS * budget and np.isfinite(gap)
 
     def _remaining(self) -> Index:
         """Return the candidates not scored in full whose bound reaches the best score."""
@@ -219,12 +219,12 @@ class Search:
         if stage < len(self.near_counts):
             leaders = remaining[_highest(self.scores[remaining], self.n_examined)]
             self._examine(remaining, leaders[self.stage[leaders] == stage], stage)
-            self.n_examined = min(2 * self.n_examined, MAX_EXAMINED)
-            self._score_examined(remaining, FIRST_BATCH * len(self.rows) * self.row_cost)
+            self.n_examined = min(2 * self.n_examined, _MAX_EXAMINED)
+            self._score_examined(remaining, _FIRST_BATCH * len(self.rows) * self.row_cost)
         else:
             self._score(leaders)
             self.batch = min(
-                2 * self.batch, max(MAX_BATCH, int(ROUND_COST / (len(self.rows) * self.row_cost)))
+                2 * self.batch, max(_MAX_BATCH, int(_ROUND_COST / (len(self.rows) * self.row_cost)))
             )
 
     def _score_examined(self, remaining: Index, least_work: float) -> None:
@@ -234,7 +234,7 @@ class Search:
         """
         if self.engine.work - self.work_at_scoring > least_work:
             examined = remaining[self.stage[remaining] > 0]
-            self._score(examined[_highest(self.scores[examined], FIRST_BATCH)])
+            self._score(examined[_highest(self.scores[examined], _FIRST_BATCH)])
 
     def _examine(self, remaining: Index, leaders: Index, stage: int) -> None:
         """Tighten the bounds of candidates in the leaders' cells, on rows nearest to each cell."""
@@ -249,7 +249,7 @@ class Search:
         these = these[np.argsort(cell_of[these % n], kind="stable")]
         count = self.near_counts[stage]
         # Per row of a cell.
-        fetch_cost = CALL_COST / count + FIND_COST + self.posterior.n_rows * GATHER_COST
+        fetch_cost = _CALL_COST / count + _FIND_COST + self.posterior.n_rows * _GATHER_COST
         max_sites = int(fetch_cost / self.row_cost) + 1
         groups = []
         work = 0.0
@@ -263,7 +263,7 @@ class Search:
                 sites = members
             self.stage[sites] = stage + 1
 
-        for part in tiles(len(groups), max(1, MAX_NEAR_ROWS // count)):
+        for part in tiles(len(groups), max(1, _MAX_NEAR_ROWS // count)):
             self._bound_locally(neighbours, groups[part], count)
         self.engine.work += work
 

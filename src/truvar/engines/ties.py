@@ -18,7 +18,7 @@ from truvar._typing import Array, Index
 TIE_TOLERANCE = 1e-9
 # relative: a score below the best by more than this cannot be tied with it
 NEAR_TIE = 2 * TIE_TOLERANCE
-MAX_RESCORED = 64  # candidates scored again, at most
+_MAX_RESCORED = 64  # candidates scored again, at most
 
 
 def near_best(scores: Array) -> Index:
@@ -31,7 +31,7 @@ def near_best(scores: Array) -> Index:
         scores: Scores of all rows. (m,)
 
     Returns:
-        Rows, at most `MAX_RESCORED`; none if no score is positive.
+        Rows, at most `_MAX_RESCORED`; none if no score is positive.
     """
     best = scores.max(initial=0.0)
     if not best > 0:
@@ -39,7 +39,7 @@ def near_best(scores: Array) -> Index:
     near_ties = np.flatnonzero(scores >= best * (1 - NEAR_TIE))
     below = 1 - scores[near_ties] / best
     if (np.abs(below - TIE_TOLERANCE) < TIE_TOLERANCE / 2).any():
-        return near_ties[:MAX_RESCORED]
+        return near_ties[:_MAX_RESCORED]
     return np.asarray(near_ties[below <= TIE_TOLERANCE][:1])
 
 

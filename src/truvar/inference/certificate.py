@@ -53,8 +53,8 @@ from truvar.inference.inputs import CertificateInputs
 from truvar.inference.regime import Regime, compare_betas, cost_covered, find_cost_void, find_regime
 from truvar.inference.statements import JointStatements
 
-DEFAULT_DELTA = 0.1  # delta with which a beta is compared whose schedule has none
-NO_CLAIM = "Nothing is claimed yet: too few measurements to learn the model from."
+_DEFAULT_DELTA = 0.1  # delta with which a beta is compared whose schedule has none
+_NO_CLAIM = "Nothing is claimed yet: too few measurements to learn the model from."
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def certify(inputs: CertificateInputs) -> Certificate:
     """
     schedule = inputs.policy.confidence.beta
     schedule_delta: float | None = getattr(schedule, "delta", None)
-    delta = DEFAULT_DELTA if schedule_delta is None else schedule_delta
+    delta = _DEFAULT_DELTA if schedule_delta is None else schedule_delta
     betas = compare_betas(inputs, delta)
     cost_void = find_cost_void(inputs)
     regime, reasons = find_regime(inputs, betas, cost_void)
@@ -166,7 +166,7 @@ def certify(inputs: CertificateInputs) -> Certificate:
     if regime == "theorem" and isinstance(schedule, TheoremBeta):
         epoch_ends_by = cost_covered(inputs.state.epoch.beta, inputs.actions, delta)
     contradiction = ""
-    bounds_statement = NO_CLAIM
+    bounds_statement = _NO_CLAIM
     accurate_to = inf
     if isfinite(inputs.epsilon):
         accurate_to = accuracy(inputs.goal, inputs.state)
@@ -224,8 +224,8 @@ def with_joint_statements(
         best: The recommended point, by column.
         cause: What keeps the most points undecided, a sentence; None: nothing in particular.
     """
-    if certificate.bounds_statement == NO_CLAIM:
-        return replace(certificate, statement=NO_CLAIM)
+    if certificate.bounds_statement == _NO_CLAIM:
+        return replace(certificate, statement=_NO_CLAIM)
     if not statements.is_known:
         return replace(certificate, statement="Nothing is claimed yet: there is no measurement.")
     parts = [certificate.statement] if certificate.statement else []

@@ -33,10 +33,10 @@ def level_set_sentence(statements: JointStatements, goal: LevelSet | Bands, doma
     """Return the classes that every output shows, how many of them are wrong, and the expected F1 score."""
     over = " (mean over the thresholds)" if isinstance(goal, Bands) and not goal.inside else ""
     score = f"Expected F1{over} {_estimate(statements.expected_f1, format_share)}."
-    return f"{shown_sentence(statements.classes, goal, domain)} {score}"
+    return f"{_shown_sentence(statements.classes, goal, domain)} {score}"
 
 
-def shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+def _shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
     """Return how many points are shown by their own probabilities, and how many of them are wrong."""
     kind = _kind(domain)
     n = len(classes.undecided)
@@ -52,11 +52,11 @@ def shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Doma
     )
     return (
         f"{shown}, each with {probability}, given the model: {_sides(classes, goal)}. With "
-        f"{100 * classes.confidence:g} % probability {wrong_text(classes)}; {undecided}."
+        f"{100 * classes.confidence:g} % probability {_wrong_text(classes)}; {undecided}."
     )
 
 
-def wrong_text(classes: Classification) -> str:
+def _wrong_text(classes: Classification) -> str:
     """Return the bound on the number of points shown that are wrong: "at most 9 of them are wrong"."""
     n_wrong = classes.max_wrong
     if n_wrong == 0:
@@ -73,7 +73,7 @@ def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
             where = f"between {low} and {high}" if between else name
             counts.append((int((classes.band == k).sum()), where))
         return ", ".join(f"{count} {where}" for count, where in counts if count)
-    threshold = threshold_text(goal)
+    threshold = _threshold_text(goal)
     asked, other = goal.sides
     n_asked = int(getattr(classes, asked).sum())
     n_other = int(getattr(classes, other).sum())
@@ -82,7 +82,7 @@ def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
     return f"{n_asked} {asked} {threshold}" if n_asked else f"{n_other} {other} {threshold}"
 
 
-def threshold_text(goal: LevelSet | Bands) -> str:
+def _threshold_text(goal: LevelSet | Bands) -> str:
     """Return the threshold that points are shown above or below: "7", "80 % of the maximum"."""
     if isinstance(goal, Bands):
         return f"{goal.thresholds[0]:g}"
@@ -98,13 +98,13 @@ def further_sentences(
     """Return what else can be stated about a level set: the share above, and the joint statements."""
     tolerated = statements.classify(tolerance=TOLERANCE)
     return (
-        share_sentence(statements.share_above or UNKNOWN_SHARE, goal, domain),
-        joint_sentence(tolerated, goal, domain),
-        joint_sentence(statements.classify(), goal, domain),
+        _share_sentence(statements.share_above or UNKNOWN_SHARE, goal, domain),
+        _joint_sentence(tolerated, goal, domain),
+        _joint_sentence(statements.classify(), goal, domain),
     )
 
 
-def share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> str:
+def _share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> str:
     """Return the interval of the share of the points on the side asked for, or between the two.
 
     Args:
@@ -112,7 +112,7 @@ def share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> s
         goal: The goal.
         domain: The domain.
     """
-    where = f"{goal.sides[0]} {threshold_text(goal)}"
+    where = f"{goal.sides[0]} {_threshold_text(goal)}"
     if goal.sign < 0:
         share = Estimate(1.0 - share.mean, 1.0 - share.high, 1.0 - share.low)
     if isinstance(goal, Bands) and goal.inside:
@@ -126,7 +126,7 @@ def share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> s
     )
 
 
-def joint_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+def _joint_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
     """Return what holds jointly: at most a share of the most probable points is wrong, or none of them."""
     opening = f"With {100 * classes.confidence:g} % probability"
     kind = _kind(domain)
@@ -153,11 +153,11 @@ def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[
     recommended = f"({format_coordinates(best, digits=4)})"
     return (
         f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is "
-        f"{regret_text(statements)}."
+        f"{_regret_text(statements)}."
     )
 
 
-def regret_text(statements: JointStatements) -> str:
+def _regret_text(statements: JointStatements) -> str:
     """Return how far the recommended point is from the optimum, as a bound and as an expectation."""
     regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
     expected = f"expected to be {regret} from it"

@@ -23,7 +23,7 @@ import numpy as np
 
 from truvar._typing import Array, Index, Mask
 
-ROW_BLOCK = 512  # drawn points whose errors are counted together, which bounds the memory
+_ROW_BLOCK = 512  # drawn points whose errors are counted together, which bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ class ClassErrors:
         """
         n_shown = int((self.certainty[self.rows] >= min_certainty).sum())
         total = np.zeros(self.n_draws)
-        for begin in range(0, n_shown, ROW_BLOCK):
-            total += self._unpacked(begin, min(begin + ROW_BLOCK, n_shown)).sum(axis=0)
+        for begin in range(0, n_shown, _ROW_BLOCK):
+            total += self._unpacked(begin, min(begin + _ROW_BLOCK, n_shown)).sum(axis=0)
         if n_shown == 0:
             return total
         n_relevant = int((self.relevant & (self.certainty >= min_certainty)).sum())
@@ -162,8 +162,8 @@ class ClassErrors:
         n_relevant = len(ascending) - np.searchsorted(ascending, self.certainty[self.rows])
         failing = np.zeros(r, dtype=np.intp)
         wrong = np.zeros(self.n_draws, dtype=np.int32)
-        for begin in range(0, r, ROW_BLOCK):
-            end = min(begin + ROW_BLOCK, r)
+        for begin in range(0, r, _ROW_BLOCK):
+            end = min(begin + _ROW_BLOCK, r)
             total = wrong + np.cumsum(self._unpacked(begin, end), axis=0, dtype=np.int32)
             stands_for = n_relevant[begin:end] / np.arange(begin + 1, end + 1)
             allowed = tolerance * (n_certain + n_relevant[begin:end]) / stands_for

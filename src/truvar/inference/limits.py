@@ -4,7 +4,7 @@
 |---|---|
 | C, the points reported on the side asked for | `StatementInputs.reported` |
 | q(x), the probability that the class of x is wrong | `error` |
-| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `MAX_TAIL` |
+| alpha, the largest P(F1 < g) or P(regret > g) at which the goal g is reached | `_MAX_TAIL` |
 | E[max(f(x) - c, 0)], c the best posterior mean at a measured point | `expected_improvement` |
 
 Joint statements take draws. A limit is therefore first compared with what single points allow,
@@ -50,10 +50,10 @@ from truvar.inference.joint import StatementSource
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
 
-MAX_TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
-F1_MARGIN = 0.05  # distance from the goal at which a rough estimate of F1 is worth a better one
-N_NODES = 16  # of the quadrature over the tail of a transformed value
-N_STARTS = 3  # local searches of a box for the largest expected improvement per cost
+_MAX_TAIL = 0.04  # alpha: 0.025, and three standard errors of the share of draws that estimates it
+_F1_MARGIN = 0.05  # distance from the goal at which a rough estimate of F1 is worth a better one
+_N_NODES = 16  # of the quadrature over the tail of a transformed value
+_N_STARTS = 3  # local searches of a box for the largest expected improvement per cost
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def check_stop(
         model_check: Returns the model check; called if a limit may be reached.
         last: The position that travel starts from; None before the first.
     """
-    if not limits.given or not has_model(learner):
+    if not limits.given or not _has_model(learner):
         return StopCheck()
     source = inputs()
     if not source.fitted:
@@ -155,7 +155,7 @@ def _worthless(
     )
 
 
-def has_model(learner: ActiveLearner) -> bool:
+def _has_model(learner: ActiveLearner) -> bool:
     """Return whether there is a model, with enough measurements to state anything with and to contradict it."""
     surrogate = learner.surrogate
     count = len(learner.observations)
@@ -171,11 +171,11 @@ def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | Non
     if limits.regret is not None:
         goals.append(limits.regret)
     if limits.relative_regret is not None:
-        goals.append(limits.relative_regret * mean_range(learner))
+        goals.append(limits.relative_regret * _mean_range(learner))
     return max(goals, default=None)
 
 
-def mean_range(learner: ActiveLearner) -> float:
+def _mean_range(learner: ActiveLearner) -> float:
     """Return the range of the posterior mean over the domain, in the user's units."""
     return float(np.ptp(learner.moments[0]))
 
@@ -193,7 +193,7 @@ def _describe_regret_goal(limits: StatementLimits, goal: float) -> str:
 def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
     """Return whether single points do not rule out that F1 reaches the goal with 97.5 % probability."""
     if isinstance(inputs.goal, Bands):
-        return bands.screening_f1(inputs, inputs.goal) >= goal - F1_MARGIN
+        return bands.screening_f1(inputs, inputs.goal) >= goal - _F1_MARGIN
     reported = inputs.reported()
     if reported is None:
         return False
@@ -201,10 +201,10 @@ def may_reach_f1(inputs: StatementInputs, goal: float) -> bool:
     if (
         probability is None
     ):  # the threshold is a share of the maximum, which takes draws: a few, at a few points
-        return screening_f1(inputs) >= goal - F1_MARGIN
+        return screening_f1(inputs) >= goal - _F1_MARGIN
     error = inputs.error(reported, probability)
     weight = np.where(reported, 2.0 - goal, goal)
-    return bool(weight @ np.maximum(error - MAX_TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
+    return bool(weight @ np.maximum(error - _MAX_TAIL, 0.0) <= 2.0 * (1.0 - goal) * reported.sum())
 
 
 def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
@@ -219,7 +219,7 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
     if inputs.excluded is not None:
         exceeds = np.where(inputs.excluded, 0.0, exceeds)
-    return bool((inputs.posterior.shares @ exceeds).max() <= MAX_TAIL)
+    return bool((inputs.posterior.shares @ exceeds).max() <= _MAX_TAIL)
 
 
 # -- value of the next measurement
@@ -284,7 +284,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
             learner.actions.candidates_at(points, last).effective_cost,
         )
 
-    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:N_STARTS]]
+    starts = [learner.domain.points[row] for row in np.argsort(-on_domain)[:_N_STARTS]]
     starts.append(inputs.best[: len(inputs.bounds)])
     ends = search_together(rates_at, [climbing(learner.domain, start) for start in starts])
     return float(max(on_domain.max(), *(rate for _, rate in ends)))
@@ -333,7 +333,7 @@ def expected_improvement(
     from scipy.special import ndtri  # imports slowly
 
     # The improvement given that there is one, by Gauss-Legendre quadrature over its quantiles.
-    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
     total = np.zeros_like(means)
     possible = probability > np.finfo(float).tiny
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):

@@ -36,7 +36,7 @@ REGIME_SUMMARIES: dict[Regime, str] = {
     "heuristic": "the bounds are a rule of thumb: no probability can be given for them",
     "learned": "the model was learned from these measurements: no probability can be given for the bounds",
 }
-MAX_BETA_RATIO = (
+_MAX_BETA_RATIO = (
     1 + 1e-9
 )  # largest ratio of the required beta to the one in use that counts as enough
 
@@ -58,12 +58,12 @@ class BetaComparison(NamedTuple):
     @property
     def is_enough(self) -> bool:
         """Whether beta never fell short."""
-        return self.shortfall <= MAX_BETA_RATIO
+        return self.shortfall <= _MAX_BETA_RATIO
 
     @property
     def was_worse(self) -> bool:
         """Whether beta fell short by more at an earlier time."""
-        return self.shortfall > self.needed / self.beta * MAX_BETA_RATIO
+        return self.shortfall > self.needed / self.beta * _MAX_BETA_RATIO
 
 
 def find_regime(

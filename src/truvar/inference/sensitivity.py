@@ -20,7 +20,7 @@ import numpy as np
 
 from truvar._typing import Array
 
-LOG2_SAMPLES = 11  # binary logarithm of the number of points in each of the two samples
+_LOG2_SAMPLES = 11  # binary logarithm of the number of points in each of the two samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _samples(columns: Array, seed: int) -> tuple[Array, Array]:
     from scipy.stats import qmc  # slow to import, and few need it
 
     n, d = columns.shape
-    uniform = qmc.Sobol(2 * d, rng=np.random.default_rng(seed)).random_base2(LOG2_SAMPLES)
+    uniform = qmc.Sobol(2 * d, rng=np.random.default_rng(seed)).random_base2(_LOG2_SAMPLES)
     rows = np.minimum((uniform * n).astype(int), n - 1)
     ordered = np.sort(columns, axis=0)
     a = np.take_along_axis(ordered, rows[:, :d], axis=0)

@@ -4,7 +4,7 @@ A study is finished if one of these holds:
 
 - the paper's sets leave nothing undecided, and its confidence bounds hold with a stated probability
   (regimes "theorem" and "outside" of the certificate);
-- given the model, everything is decided jointly with probability `MIN_PROBABILITY`, the
+- given the model, everything is decided jointly with probability `_MIN_PROBABILITY`, the
   measurements do not contradict the model, and the study was not set up for bounds with a stated
   probability, which have the last word then.
 
@@ -38,23 +38,23 @@ from truvar.inference.joint import StatementSource
 from truvar.inference.statements import JointStatements
 from truvar.models.diagnostics import ModelCheck
 
-MIN_PROBABILITY = 0.997  # of a statement that decides everything: as if no draw contradicted it
-TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
-MIN_MISFIT_CHANCE = (
+_MIN_PROBABILITY = 0.997  # of a statement that decides everything: as if no draw contradicted it
+_TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
+_MIN_MISFIT_CHANCE = (
     1e-9  # chance of the misfit below which even few measurements contradict the model
 )
-MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
-SCREENING_REACH = (
-    2.55  # half width of the intervals of a first look, a little less than `TWO_SIDED_99`
+_MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
+_SCREENING_REACH = (
+    2.55  # half width of the intervals of a first look, a little less than `_TWO_SIDED_99`
 )
-SCREENING_MARGIN = (
-    1e-4  # probability by which a certainty of the first look must fall short of `MIN_PROBABILITY`
+_SCREENING_MARGIN = (
+    1e-4  # probability by which a certainty of the first look must fall short of `_MIN_PROBABILITY`
 )
-MIN_SCREENED_CERTAINTY = (
+_MIN_SCREENED_CERTAINTY = (
     0.9  # of every class in few draws; where one has less, all draws do not decide it
 )
-MIN_SCREENED = (
-    0.98  # share of the screening draws below which all draws would not reach `MIN_PROBABILITY`
+_MIN_SCREENED = (
+    0.98  # share of the screening draws below which all draws would not reach `_MIN_PROBABILITY`
 )
 
 
@@ -115,7 +115,7 @@ def _is_contradicted(check: ModelCheck) -> bool:
     chance = float(
         scipy.special.gammaincc(check.degrees / 2, check.misfit / 2)
     )  # that chi-squared exceeds the misfit
-    return chance < MIN_MISFIT_CHANCE
+    return chance < _MIN_MISFIT_CHANCE
 
 
 def _is_clearly_open(learner: ActiveLearner) -> bool:
@@ -130,18 +130,18 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
     if not learner.goal.level_set:
         sds = np.sqrt(variances)
         candidates = potential_rows(
-            learner.goal.sign * means, sds, SCREENING_REACH, excluded_rows(learner)
+            learner.goal.sign * means, sds, _SCREENING_REACH, excluded_rows(learner)
         )
-        return len(candidates) > MAX_CANDIDATES
+        return len(candidates) > _MAX_CANDIDATES
     mean, variance = surrogate.moments
     sd = np.sqrt(variance)
     for threshold in model_thresholds(learner):
         row = int(
-            np.argmax(SCREENING_REACH * sd - np.abs(mean - threshold))
+            np.argmax(_SCREENING_REACH * sd - np.abs(mean - threshold))
         )  # a point that is hard to classify
         above = probability_above(means[:, row], variances[:, row], threshold)
         certainty = max(float(above), 1.0 - float(above))
-        if certainty < MIN_PROBABILITY - SCREENING_MARGIN:
+        if certainty < _MIN_PROBABILITY - _SCREENING_MARGIN:
             return True
     return False
 
@@ -149,34 +149,34 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
 def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
     if isinstance(inputs.goal, Bands):
-        return bool(certainty_of(inputs.exceedance()).min() >= MIN_PROBABILITY)
+        return bool(certainty_of(inputs.exceedance()).min() >= _MIN_PROBABILITY)
     if inputs.goal.level_set:
         probability = inputs.marginal_probability()
         return probability is None or bool(
-            np.maximum(probability, 1.0 - probability).min() >= MIN_PROBABILITY
+            np.maximum(probability, 1.0 - probability).min() >= _MIN_PROBABILITY
         )
-    return len(potential_optima(inputs, reach=TWO_SIDED_99)) <= MAX_CANDIDATES
+    return len(potential_optima(inputs, reach=_TWO_SIDED_99)) <= _MAX_CANDIDATES
 
 
 def _passes_screening(inputs: StatementInputs) -> bool:
     """Return whether few draws do not rule out that everything is decided, where single points say little."""
     if not isinstance(inputs.goal, LevelSet):
-        return inputs.goal.level_set or screening_optimality(inputs) >= MIN_SCREENED
+        return inputs.goal.level_set or screening_optimality(inputs) >= _MIN_SCREENED
     return (
         inputs.threshold is not None
-        or screening_certainty(inputs, inputs.goal) >= MIN_SCREENED_CERTAINTY
+        or screening_certainty(inputs, inputs.goal) >= _MIN_SCREENED_CERTAINTY
     )
 
 
 def _decided(statements: JointStatements) -> str | None:
     """Return what is decided, if everything is."""
-    given = f"with {100 * MIN_PROBABILITY:g} % probability, given the model"
+    given = f"with {100 * _MIN_PROBABILITY:g} % probability, given the model"
     if statements.goal.level_set:
-        everything = bool((statements.decided_confidence >= MIN_PROBABILITY).all())
+        everything = bool((statements.decided_confidence >= _MIN_PROBABILITY).all())
         return f"every point is classified {given}" if everything else None
     optimal = statements.optimal_probability or 0.0
     return (
         f"no point is better than the recommended one {given}"
-        if optimal >= MIN_PROBABILITY
+        if optimal >= _MIN_PROBABILITY
         else None
     )

@@ -43,16 +43,16 @@ from truvar.inference.statements import CONFIDENCE
 from truvar.messages import format_coordinates
 from truvar.models.frozen import FrozenMember
 
-MAX_ROWS = 500  # points that are counted; of more, a share of them
-RELEVANT_CERTAINTY = 0.999  # points with more are not counted
-MIN_UNDECIDED = 5  # points below which no cause is looked for
-MIN_SETTLED_SHARE = 0.1  # of the undecided points, below which a cause is not worth a sentence
-N_REPEATS = 2  # repeats that are considered
-MAX_REACH = 1.0  # length-scales from the nearest measurement beyond which a part is unvisited
-MIN_UNVISITED_SHARE = 0.5  # of the undecided points
+_MAX_ROWS = 500  # points that are counted; of more, a share of them
+_RELEVANT_CERTAINTY = 0.999  # points with more are not counted
+_MIN_UNDECIDED = 5  # points below which no cause is looked for
+_MIN_SETTLED_SHARE = 0.1  # of the undecided points, below which a cause is not worth a sentence
+_N_REPEATS = 2  # repeats that are considered
+_MAX_REACH = 1.0  # length-scales from the nearest measurement beyond which a part is unvisited
+_MIN_UNVISITED_SHARE = 0.5  # of the undecided points
 JITTER_SHARE = 1e-9  # of the variances of values, so that rounding leaves them positive
 TINY = float(np.finfo(float).tiny)  # variance, at least
-FAMILY_NAMES = {
+_FAMILY_NAMES = {
     "matern12": "Matern 1/2",
     "matern32": "Matern 3/2",
     "matern52": "Matern 5/2",
@@ -152,7 +152,7 @@ def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
     if not inputs.fitted or len(inputs.posterior.members[0].points) == 0:
         return None
     members = _members(inputs)
-    if len(members.rows) == 0 or members.n_undecided < MIN_UNDECIDED:
+    if len(members.rows) == 0 or members.n_undecided < _MIN_UNDECIDED:
         return None
     finders = (_repeats, _smoothness, _unexplained, _unvisited)
     causes = (find(members, domain) for find in finders)
@@ -160,7 +160,7 @@ def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
     if not found:
         return None
     largest = max(found, key=lambda cause: cause.n_settled)
-    least = max(MIN_SETTLED_SHARE * members.n_undecided, 1.0)
+    least = max(_MIN_SETTLED_SHARE * members.n_undecided, 1.0)
     return largest.sentence if largest.n_settled >= least else None
 
 
@@ -171,8 +171,8 @@ def _members(inputs: StatementInputs) -> _Members:
     if not inputs.goal.level_set and inputs.excluded is not None:
         certainty[inputs.excluded] = 1.0  # the optimum is not there
     order = np.argsort(certainty, kind="stable")
-    relevant = order[certainty[order] < RELEVANT_CERTAINTY]
-    step = max(ceil(len(relevant) / MAX_ROWS), 1)
+    relevant = order[certainty[order] < _RELEVANT_CERTAINTY]
+    step = max(ceil(len(relevant) / _MAX_ROWS), 1)
     rows = relevant[::step]
     each = len(relevant) / max(len(rows), 1)
     return _Members(inputs, rows, each, inputs.means[:, rows], inputs.variances[:, rows], weights)
@@ -210,7 +210,7 @@ def _repeats(members: _Members, domain: Domain) -> _Cause | None:
     """Return what learned noise costs that may be fine structure, if no place was measured twice."""
     posterior = members.inputs.posterior
     points = posterior.members[0].points
-    if len(np.unique(points, axis=0)) < len(points) or len(points) < N_REPEATS:
+    if len(np.unique(points, axis=0)) < len(points) or len(points) < _N_REPEATS:
         return None
     noise = np.stack([_noise_at_observations(member) for member in posterior.members])
     if np.allclose(noise, noise[0]):  # it is given
@@ -219,7 +219,7 @@ def _repeats(members: _Members, domain: Domain) -> _Cause | None:
     # Repeats tell members apart whose predictions of them differ the most.
     disagreement = np.log(variances + noise + TINY).std(axis=0)
     disagreement[list(members.inputs.outliers)] = 0.0
-    chosen = np.argsort(-disagreement, kind="stable")[:N_REPEATS]
+    chosen = np.argsort(-disagreement, kind="stable")[:_N_REPEATS]
     n_settled = members.n_undecided - members.count_after(points[chosen], noise[:, chosen])
     return _Cause(
         n_settled,
@@ -230,7 +230,7 @@ def _repeats(members: _Members, domain: Domain) -> _Cause | None:
 def _smoothness(members: _Members, domain: Domain) -> _Cause | None:
     """Return what the unknown smoothness of f costs."""
     families = np.array([member.family for member in members.inputs.posterior.members])
-    names = [name for name in FAMILY_NAMES if (families == name).any()]
+    names = [name for name in _FAMILY_NAMES if (families == name).any()]
     if len(names) < 2 or not np.isin(families, names).all():  # a given kernel is none of them
         return None
     shares = [float(members.weights[families == name].sum()) for name in names]
@@ -240,7 +240,7 @@ def _smoothness(members: _Members, domain: Domain) -> _Cause | None:
     n_settled = members.n_undecided - alone
     return _Cause(
         n_settled,
-        f"The values do not tell how smooth f is; if {FAMILY_NAMES[heaviest]} (probability "
+        f"The values do not tell how smooth f is; if {_FAMILY_NAMES[heaviest]} (probability "
         f"{100 * max(shares):.0f} %) were right, about {_about(n_settled)} more would be settled.",
     )
 
@@ -275,11 +275,11 @@ def _unvisited(members: _Members, domain: Domain) -> _Cause | None:
     scales = np.exp(members.weights @ log_scales)
     sites = inputs.sites[members.rows[is_undecided]] / scales
     observed = posterior.members[0].points / scales
-    is_far = _distances(sites, observed).min(axis=1) > MAX_REACH
-    if is_far.mean() < MIN_UNVISITED_SHARE:
+    is_far = _distances(sites, observed).min(axis=1) > _MAX_REACH
+    if is_far.mean() < _MIN_UNVISITED_SHARE:
         return None
     far = sites[is_far]
-    central = int(np.argmax((_distances(far, far) <= MAX_REACH).sum(axis=1)))
+    central = int(np.argmax((_distances(far, far) <= _MAX_REACH).sum(axis=1)))
     row = int(members.rows[is_undecided][is_far][central])
     noise = np.array([np.median(_noise_at_observations(each)) for each in posterior.members])
     point = inputs.sites[row : row + 1]

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_POINTS = 10_000  # points of a domain that an assistant may create
-MAX_ROWS = 1_000  # measurements in one answer
-INSTRUCTIONS = (
+_MAX_POINTS = 10_000  # points of a domain that an assistant may create
+_MAX_ROWS = 1_000  # measurements in one answer
+_INSTRUCTIONS = (
     "Studies choose what to measure next to find a maximum, a minimum or a level set of an unknown "
     "quantity. Ask for a "
     "suggestion, have it measured, tell the value; `result` says what is known and how sure it is. "
@@ -49,7 +49,7 @@ INSTRUCTIONS = (
 )
 
 
-class StudyTools:
+class _StudyTools:
     """The tools, as methods. Their docstrings are what an assistant reads.
 
     Args:
@@ -123,9 +123,9 @@ class StudyTools:
             points: The points, such as [{"x": 0.5, "y": 2.0}].
             study: Name of the study; leave it out if the store has only one.
         """
-        if len(points) > MAX_ROWS:
+        if len(points) > _MAX_ROWS:
             raise LimitExceededError(
-                f"one call predicts at most {MAX_ROWS} points, got {len(points)}; give fewer"
+                f"one call predicts at most {_MAX_ROWS} points, got {len(points)}; give fewer"
             )
         mean, sd = self._study(study).predict(points)  # type: ignore[arg-type]  # points by column are accepted
         return [
@@ -140,7 +140,7 @@ class StudyTools:
             study: Name of the study; leave it out if the store has only one.
             last: How many, at most 1000.
         """
-        records = self._study(study).measurement_records()[-max(1, min(last, MAX_ROWS)) :]
+        records = self._study(study).measurement_records()[-max(1, min(last, _MAX_ROWS)) :]
         return _plain([record.to_dict() for record in records])
 
     def plot(self, study: str | None = None) -> Any:
@@ -283,8 +283,8 @@ def make_server(store: str, *, write: bool = False, author: str | None = None) -
     """
     library = import_optional("mcp.server.mcpserver", "an MCP server", "mcp")
     types = import_optional("mcp.types", "an MCP server", "mcp")
-    tools = StudyTools(store, author)
-    server = library.MCPServer("truvar", instructions=INSTRUCTIONS, version=__version__)
+    tools = _StudyTools(store, author)
+    server = library.MCPServer("truvar", instructions=_INSTRUCTIONS, version=__version__)
     for name in (*READING, *WRITING) if write else READING:
         reads = name in READING
         hints = types.ToolAnnotations(
@@ -317,9 +317,9 @@ def _reported(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_size(count: int) -> None:
-    if count > MAX_POINTS:
+    if count > _MAX_POINTS:
         raise LimitExceededError(
-            f"a domain must have at most {MAX_POINTS} points, got {count}; give fewer"
+            f"a domain must have at most {_MAX_POINTS} points, got {count}; give fewer"
         )
 
 

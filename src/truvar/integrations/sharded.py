@@ -42,9 +42,9 @@ Job = tuple[int, tuple[Any, ...]]
 # from the index of a shard to the calls that bring a new copy of it up to date
 History = Callable[[int], list[tuple[str, tuple[Any, ...]]]]
 
-PATIENCE = 60.0  # seconds to wait for a worker if there is none
-CHECK_INTERVAL = 2.0  # seconds to wait for an answer before checking that the worker still exists
-POLL_INTERVAL = 0.05  # seconds between two looks at the list of workers
+_PATIENCE = 60.0  # seconds to wait for a worker if there is none
+_CHECK_INTERVAL = 2.0  # seconds to wait for an answer before checking that the worker still exists
+_POLL_INTERVAL = 0.05  # seconds between two looks at the list of workers
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Sharded:
     shards: int | None = None
     tolerance: float | None = None
     budget: int = BUDGET
-    patience: float = PATIENCE
+    patience: float = _PATIENCE
 
     def __post_init__(self) -> None:
         if not all(hasattr(self.client, name) for name in ("submit", "scheduler_info", "nthreads")):
@@ -341,7 +341,7 @@ class _Workers:
                     f"the Dask cluster has had no worker for {self._patience:g} s; start some with "
                     "`dask worker ADDRESS`, then continue: all measurements are kept"
                 )
-            time.sleep(POLL_INTERVAL)
+            time.sleep(_POLL_INTERVAL)
         return sorted(found)
 
     def exists(self, address: str) -> bool:
@@ -425,13 +425,13 @@ class _DaskShards:
         """
         while True:
             try:
-                return future.result(timeout=CHECK_INTERVAL)
+                return future.result(timeout=_CHECK_INTERVAL)
             except TimeoutError as error:
                 if not self._workers.exists(address):
                     raise _WorkerGone from error
             except Exception as error:
                 # The connection may break before the scheduler knows that the worker is gone.
-                if self._disappears(address, within=CHECK_INTERVAL):
+                if self._disappears(address, within=_CHECK_INTERVAL):
                     raise _WorkerGone from error
                 raise
 
@@ -441,7 +441,7 @@ class _DaskShards:
         while self._workers.exists(address):
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(POLL_INTERVAL)
+            time.sleep(_POLL_INTERVAL)
         return True
 
     def _rebuild(self, number: int, history: History) -> None:

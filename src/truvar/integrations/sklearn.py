@@ -83,7 +83,7 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
             evaluated on all folds come first in `rank_test_score`; if there are none, `best_score_`
             is NaN, with a warning.
         n_folds_: Number of evaluated folds of each configuration of `cv_results_`.
-        summary_: `Summary` of which configurations can still be best: of the whole grid or, if it
+        summary_: `_Summary` of which configurations can still be best: of the whole grid or, if it
             is large, of those that were looked at.
         best_params_: Parameters of the best configuration; also `best_score_`, `best_index_` and
             `best_estimator_`, as for `GridSearchCV`.
@@ -488,7 +488,7 @@ def _ranks(mean: Array, complete: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True)
-class Summary:
+class _Summary:
     """Summary of a search: which configurations can still be best, by the model of the scores.
 
     `str(summary)` is a text of a few lines.
@@ -555,7 +555,7 @@ def _format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _summarize(search: FoldSearch, best: int | None) -> Summary:
+def _summarize(search: FoldSearch, best: int | None) -> _Summary:
     """Return the summary of a search.
 
     Args:
@@ -594,7 +594,7 @@ def _summarize(search: FoldSearch, best: int | None) -> Summary:
         epsilon = max(0.0, float(result.upper[possible].max(initial=-np.inf) - result.lower[best]))
     for name, values in columns.items():
         table[f"{name}_" if name in table.columns else name] = values
-    return Summary(
+    return _Summary(
         table=table,
         best=search.configurations[best],
         score=score,

@@ -15,7 +15,7 @@ The check fails if one of two tests rejects the model:
 - the *largest |z|*, with Bonferroni's bound for t values, which needs no independence: it finds
   single values that do not fit.
 
-Each has the level `TEST_LEVEL`, so at most 2 % of the checks of a right model fail. A model that
+Each has the level `_TEST_LEVEL`, so at most 2 % of the checks of a right model fail. A model that
 was learned from the same measurements fits them better than a right one would, so that the check
 then fails less often.
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 Failure = Literal["overconfident", "outlier", "cautious", "indistinct"]
 
 MIN_MEASUREMENTS = 5  # below this number nothing is judged
-TEST_LEVEL = 0.01  # share of right models that each of the two tests rejects, at most
+_TEST_LEVEL = 0.01  # share of right models that each of the two tests rejects, at most
 NORMAL_95 = 1.959963984540054  # half width of a 95 % interval, in standard deviations
-MAX_Z_SCORE_LIMIT = 40.0  # standard deviations; the chance of more is below the smallest number
-MAX_NAMED = 5  # measurements that a message names
+_MAX_Z_SCORE_LIMIT = 40.0  # standard deviations; the chance of more is below the smallest number
+_MAX_NAMED = 5  # measurements that a message names
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def check_model(
     z = _z_scores(values, means, sds)
     misfit, degrees = posterior.misfit()
     judged = np.abs(z[np.isfinite(z)])
-    limit = normal_limit(TEST_LEVEL / len(judged)) if len(judged) else inf
+    limit = normal_limit(_TEST_LEVEL / len(judged)) if len(judged) else inf
     failure: Failure | None = None
     if fitted and t >= MIN_MEASUREMENTS and degrees > 1:
         failure = _failure(misfit, degrees, float(judged.max()), limit)
@@ -181,11 +181,11 @@ def _failure(misfit: float, degrees: int, largest: float, limit: float) -> Failu
         limit: The largest |z| that is accepted.
     """
     upper_tail = chi2_upper_tail(misfit, degrees)
-    if upper_tail < TEST_LEVEL / 2 or largest > limit:
+    if upper_tail < _TEST_LEVEL / 2 or largest > limit:
         # Without a measurement the misfit of the others is smaller by the square of its z.
         of_the_others = chi2_upper_tail(misfit - largest**2, degrees - 1)
-        return "overconfident" if of_the_others < TEST_LEVEL / 2 or largest <= limit else "outlier"
-    return "cautious" if 1 - upper_tail < TEST_LEVEL / 2 else None
+        return "overconfident" if of_the_others < _TEST_LEVEL / 2 or largest <= limit else "outlier"
+    return "cautious" if 1 - upper_tail < _TEST_LEVEL / 2 else None
 
 
 def chi2_upper_tail(x: float, degrees: int) -> float:
@@ -211,7 +211,7 @@ def chi2_upper_tail(x: float, degrees: int) -> float:
 def normal_limit(level: float) -> float:
     """Return the x that |Z|, Z standard normal, exceeds with probability `level`, by bisection."""
     low = 0.0
-    high = MAX_Z_SCORE_LIMIT
+    high = _MAX_Z_SCORE_LIMIT
     while high - low > 1e-12:
         middle = (low + high) / 2
         if erfc(middle / sqrt(2)) > level:
@@ -299,9 +299,9 @@ def _advice(failure: Failure, learned: bool) -> str:
 
 def _named(ids: Sequence[int]) -> str:
     """Return ids for a sentence: "id 3", "ids 3 and 8", "ids 1, 2, 3, 4, 5 and 7 more"."""
-    shown = [str(id_) for id_ in ids[:MAX_NAMED]]
+    shown = [str(id_) for id_ in ids[:_MAX_NAMED]]
     if len(ids) == 1:
         return f"id {shown[0]}"
-    if len(ids) > MAX_NAMED:
-        return f"ids {', '.join(shown)} and {len(ids) - MAX_NAMED} more"
+    if len(ids) > _MAX_NAMED:
+        return f"ids {', '.join(shown)} and {len(ids) - _MAX_NAMED} more"
     return f"ids {', '.join(shown[:-1])} and {shown[-1]}"

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from truvar.models.posterior import Posterior
 
 CONSTANT = 9.0  # variance of the constant mean, in units of the signal variance
-MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
+_MOST_FACTOR = 12.0  # logarithm of the ratio of two noise variances, at most
 MEMORY = 2e8  # bytes that the factors of all members may take
-BLOCK = 32  # rows by which the factors grow
-FEW_OBSERVATIONS = (
+_BLOCK = 32  # rows by which the factors grow
+_FEW_OBSERVATIONS = (
     300  # up to which one compiled call for all members is faster than a library call for each
 )
 
@@ -107,7 +107,7 @@ class EnsembleModel:
         if self.noise_slopes is None or self.noise_centre is None:
             return np.ones(len(points))
         logarithm = (points - self.noise_centre) @ self.noise_slopes
-        return np.asarray(np.exp(np.clip(logarithm, -MOST_FACTOR, MOST_FACTOR)))
+        return np.asarray(np.exp(np.clip(logarithm, -_MOST_FACTOR, _MOST_FACTOR)))
 
     def mode_noise_at(self, points: Array) -> Array:
         """Return the noise variance of the mode at points (q, d): (q,)."""
@@ -237,9 +237,9 @@ class Ensemble:
             learned: Where they are. (t,)
         """
         t = len(points)
-        size = BLOCK * (t // BLOCK + 1)
+        size = _BLOCK * (t // _BLOCK + 1)
         if len(self.sites) > FEW_SITES:
-            size += BLOCK  # room until the next fit: growing copies everything
+            size += _BLOCK  # room until the next fit: growing copies everything
         self.size = t
         self._points = np.zeros((size, points.shape[1]))
         self._points[:t] = points
@@ -316,7 +316,7 @@ class Ensemble:
         variances = self._prior_variances(points)
         if self.size == 0:
             return means, variances
-        if self.size <= FEW_OBSERVATIONS and self._joint is not None:
+        if self.size <= _FEW_OBSERVATIONS and self._joint is not None:
             self._subtract_jointly(self._joint, points, means, variances)
         else:
             self._subtract_in_turn(points, means, variances)
@@ -427,7 +427,7 @@ class Ensemble:
         return np.asarray(np.maximum(own, 1e-8 * self.signal[j]))
 
     def _grow(self) -> None:
-        size = len(self._points) + BLOCK
+        size = len(self._points) + _BLOCK
         self._points = _padded(self._points, (size, self._points.shape[1]))
         self._lower = _padded(self._lower, (len(self.kernels), size, size))
         self._solved = _padded(self._solved, (len(self.kernels), size, len(self.sites)))

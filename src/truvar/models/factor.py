@@ -38,11 +38,11 @@ LocatedNeighbourhood = tuple[Index, Array, Array, Array]
 # terms summed at a time: the error of a sum grows with the size of a block and with their number
 BLOCK = 4096
 # targets processed at a time
-TARGET_TILE = 2048
+_TARGET_TILE = 2048
 # sites processed at a time where all of them are scored
-SITE_TILE = 4096
+_SITE_TILE = 4096
 # candidates scored at a time: their covariance with a tile of targets is 128 MB
-MAX_CANDIDATES = 8192
+_MAX_CANDIDATES = 8192
 
 
 class Factor(ABC):
@@ -176,7 +176,7 @@ class Factor(ABC):
         out = np.zeros_like(predictive)
         if not (e.any() if rows is None else len(rows)):
             return out
-        for part in tiles(len(sites), MAX_CANDIDATES):
+        for part in tiles(len(sites), _MAX_CANDIDATES):
             points, columns = self._located(sites[part])
             out[part] = self.sums_of(points, columns, predictive[part], e, w, rows)
         return out
@@ -185,7 +185,7 @@ class Factor(ABC):
         """Return the truncated sums at every site, with d (m, K): (m, K)."""
         rows = np.flatnonzero(e > 0)
         out = np.zeros_like(predictive)
-        for tile in tiles(len(rows), TARGET_TILE):
+        for tile in tiles(len(rows), _TARGET_TILE):
             these = rows[tile]
             out += self.sums_everywhere_of(*self._located(these), e[these], w[these], predictive)
         return out
@@ -329,13 +329,13 @@ class LocalFactor(Factor):
         picked: slice | Index = slice(None) if all_targets else rows
         excess = e[picked]
         weight = w[picked]
-        parts = tiles(count, TARGET_TILE)
+        parts = tiles(count, _TARGET_TILE)
         sums = np.zeros((len(parts), *predictive.shape))
 
         def work(tile: slice) -> None:
             these: slice | Index = tile if all_targets else rows[tile]
             prior = np.ascontiguousarray(self.k(points, self.sites[these]))
-            out = sums[tile.start // TARGET_TILE]
+            out = sums[tile.start // _TARGET_TILE]
             explained = columns @ self.at(these)
             truncated_sums.candidate_sums(
                 prior, explained, excess[tile], weight[tile], predictive, out
@@ -362,7 +362,7 @@ class LocalFactor(Factor):
             truncated_sums.truncated_sums(covariance, excess, weight, predictive[tile], out[tile])
 
         entries = len(points) * len(out) * (1 + self.n_rows // 8)
-        run_tiles(work, tiles(len(out), SITE_TILE), entries)
+        run_tiles(work, tiles(len(out), _SITE_TILE), entries)
         return out
 
     def bound_gaps_of(

@@ -46,8 +46,8 @@ MOSTLY_FAILING_ODDS = 0.02  # prior odds of that, for each setting
 STRIP_LENGTHSCALE = 0.2  # of a single column
 MIN_EVIDENCE_SHARE = 0.01  # settings with a smaller share of the evidence are left out
 MAX_LABELS = 600  # labels in use; of more, evenly spaced ones
-MAX_NEWTON_STEPS = 100
-NEWTON_TOLERANCE = 1e-10  # change of the objective that ends Newton's method
+_MAX_NEWTON_STEPS = 100
+_NEWTON_TOLERANCE = 1e-10  # change of the objective that ends Newton's method
 CHUNK = 8192  # points that are predicted at a time
 
 
@@ -168,14 +168,14 @@ class _Laplace:
         dual = np.zeros(len(labels))  # a = K^-1 (f - m)
         mode = np.zeros(len(labels))
         objective = -np.inf
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(_MAX_NEWTON_STEPS):
             likelihood, gradient, curvature = _probit(mode + mean, labels)
             value = float(likelihood.sum() - 0.5 * dual @ mode)
             root = np.sqrt(curvature)
             factor: Array = np.asarray(
                 np.linalg.cholesky(identity + root[:, None] * prior * root), dtype=float
             )
-            if value - objective < NEWTON_TOLERANCE:
+            if value - objective < _NEWTON_TOLERANCE:
                 break
             objective = value
             target = curvature * mode + gradient

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 # share of the variance of the values: the smallest noise that a kernel is learned with
 JITTER_SHARE = 1e-10
 # mean and standard deviation of the log length-scale, in extents of the domain
-LENGTH_PRIOR = (np.log(0.3), 1.0)
-SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
+_LENGTH_PRIOR = (np.log(0.3), 1.0)
+_SIGNAL_PRIOR = (0.0, 1.0)  # of the log signal variance, relative to the variance of the values
 # of the log noise variance, relative to the variance of the values
-NOISE_PRIOR = (np.log(1e-3), 2.0)
-LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
-SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
-NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
-DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
+_NOISE_PRIOR = (np.log(1e-3), 2.0)
+_LENGTH_BOUNDS = (np.log(0.01), np.log(10.0))
+_SIGNAL_BOUNDS = (np.log(1e-2), np.log(1e2))
+_NOISE_BOUNDS = (np.log(1e-6), np.log(1.0))
+_DEFAULT_BOUNDS = (1e-5, 1e5)  # of a scikit-learn hyperparameter for which none are given
 # of a fitted variance, relative to that of the values: below is noise, above is rounding
-SIGNAL_RANGE = (1e-6, 1e12)
+_SIGNAL_RANGE = (1e-6, 1e12)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def unfitted(family: Learned, extent: Array, values: Array) -> Model:
     """
     variance = float(np.var(values)) if len(values) > 1 else 1.0
     variance = variance if variance > 0 else 1.0
-    lengths = np.exp(LENGTH_PRIOR[0]) * extent
+    lengths = np.exp(_LENGTH_PRIOR[0]) * extent
     mean = float(np.mean(values)) if len(values) else 0.0
-    noise = np.exp(NOISE_PRIOR[0]) * variance if family.noise else None
+    noise = np.exp(_NOISE_PRIOR[0]) * variance if family.noise else None
     return Model(named_kernel(family.kernel, lengths, variance), mean, noise, float("nan"))
 
 
@@ -158,8 +158,8 @@ class _Likelihood:
         self.learn_mean = learn_mean
         self._dimension = points.shape[1]
         d = self._dimension
-        priors = [SIGNAL_PRIOR, *[LENGTH_PRIOR] * d, *[NOISE_PRIOR] * family.noise]
-        self.bounds = [SIGNAL_BOUNDS, *[LENGTH_BOUNDS] * d, *[NOISE_BOUNDS] * family.noise]
+        priors = [_SIGNAL_PRIOR, *[_LENGTH_PRIOR] * d, *[_NOISE_PRIOR] * family.noise]
+        self.bounds = [_SIGNAL_BOUNDS, *[_LENGTH_BOUNDS] * d, *[_NOISE_BOUNDS] * family.noise]
         self.centre, self.width = np.array(priors).T
         self.typical = self.centre.copy()
 
@@ -261,7 +261,7 @@ def fit_kernel(
         except np.linalg.LinAlgError:
             raise _unsuitable(kernel, spread) from None
         found = regressor.kernel_ if noise is not None else regressor.kernel_.k1
-        low, high = SIGNAL_RANGE
+        low, high = _SIGNAL_RANGE
         if not low <= float(found.diag(points).max()) / variance <= high:
             raise _unsuitable(kernel, spread)
         if mean is None:
@@ -284,7 +284,7 @@ def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
             bounds, tuple
         ):
             continue
-        if bounds == DEFAULT_BOUNDS:
+        if bounds == _DEFAULT_BOUNDS:
             low, high = (unit * bound for bound in bounds)
             value = name.removesuffix("_bounds")
             changed[name] = (low, high)

@@ -34,7 +34,7 @@ from truvar._typing import Array, Index
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
-PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
+_PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
 # share of the variances: added to those of the pivots, so that rounding leaves them positive
 JITTER_SHARE = 1e-9
 # share of its variance by which a value that is conditioned on stays uncertain: neighbours are
@@ -203,7 +203,7 @@ class FrozenMember:
         return np.asarray(draws)
 
 
-class MirroredGenerator(np.random.Generator):
+class _MirroredGenerator(np.random.Generator):
     """A source of random numbers whose normal ones have the opposite sign."""
 
     def standard_normal(self, *args: Any, **options: Any) -> Any:
@@ -240,8 +240,8 @@ class FrozenPosterior:
         means = np.empty((len(self.members), len(points)))
         variances = np.empty_like(means)
         for j, member in enumerate(self.members):
-            for begin in range(0, len(points), PREDICTION_BLOCK):
-                rows = slice(begin, begin + PREDICTION_BLOCK)
+            for begin in range(0, len(points), _PREDICTION_BLOCK):
+                rows = slice(begin, begin + _PREDICTION_BLOCK)
                 means[j, rows], variances[j, rows] = member.predict(points[rows])
         return means, variances
 
@@ -253,7 +253,7 @@ class FrozenPosterior:
         """
         rng = np.random.default_rng(seed)
         if self.mirrored:
-            rng = MirroredGenerator(rng.bit_generator)
+            rng = _MirroredGenerator(rng.bit_generator)
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
         parts = [

@@ -14,7 +14,7 @@ from truvar.models.hyperparameters.base import Fit, Setting
 from truvar.models.model_average import affordable_members, average_over_families
 from truvar.models.observations import Observations
 
-GIVEN_PROBABILITY = 0.75  # prior probability that the given model is right
+_GIVEN_PROBABILITY = 0.75  # prior probability that the given model is right
 MIN_WEIGHT = 0.005  # of the given or the learned models, below which they are left out
 
 
@@ -43,7 +43,7 @@ def average_with_learned(
     average, log_evidence = average_over_families(data, start, conditions, count, seed)
     given = posterior.members[0]
     log_odds = _log_evidence(given) - log_evidence
-    log_odds += float(np.log(GIVEN_PROBABILITY / (1.0 - GIVEN_PROBABILITY)))
+    log_odds += float(np.log(_GIVEN_PROBABILITY / (1.0 - _GIVEN_PROBABILITY)))
     weight = 1.0 / (1.0 + np.exp(np.clip(log_odds, -50.0, 50.0)))  # of the learned models
     if weight < MIN_WEIGHT:
         return posterior

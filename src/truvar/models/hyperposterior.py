@@ -38,22 +38,22 @@ from truvar.models.transforms import log_derivative, power_slope, yeo_johnson
 
 JITTER = 1e-8  # smallest noise variance, in units of the standardised values
 REACH = 4.0  # prior standard deviations that the search for the mode may go
-EXACT_REACH = (
+_EXACT_REACH = (
     8.0  # the same for the noise of values that may be exact, as those that a program computes
 )
 # Log noise variance in units of the signal's, for claims: from a hundredth to all of its sd.
-WIDE_LOG_NOISE_MEAN = -5.0
-WIDE_LOG_NOISE_SD = 2.5
-MIN_LOG_NOISE = -12.0
-MAX_LOG_NOISE = 1.0
+_WIDE_LOG_NOISE_MEAN = -5.0
+_WIDE_LOG_NOISE_SD = 2.5
+_MIN_LOG_NOISE = -12.0
+_MAX_LOG_NOISE = 1.0
 FREEDOM = 5.0  # degrees of freedom of the proposals
 # factor on the first proposal's covariance, for tails that the curvature at the mode does not show
-WIDER = 1.2
-MOST_ITERATIONS = 60  # of the search for the mode
+_WIDER = 1.2
+_MOST_ITERATIONS = 60  # of the search for the mode
 # on the typical length-scale of categories: those that differ are an extent apart, not a fraction
-CATEGORY_FACTOR = 2.0
-SLOPE_SD = 3.0  # prior standard deviation of a slope of the log noise variance, per extent
-STEP = 1e-3  # of the differences that give the curvature at the mode
+_CATEGORY_FACTOR = 2.0
+_SLOPE_SD = 3.0  # prior standard deviation of a slope of the log noise variance, per extent
+_STEP = 1e-3  # of the differences that give the curvature at the mode
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class HyperPrior:
             may_be_exact: Whether the noise may be as small as that of exact values.
         """
         mean = np.array([np.log(0.3 * np.sqrt(dimension))] * dimension + [0.0])
-        mean[list(categorical)] += np.log(CATEGORY_FACTOR)
+        mean[list(categorical)] += np.log(_CATEGORY_FACTOR)
         sd = np.array([1.0] * dimension + [0.5])
         low = mean - REACH * sd
         with np.errstate(divide="ignore"):
@@ -109,11 +109,11 @@ class HyperPrior:
         high = mean + REACH * sd
         parts: list[tuple[Array, ...]] = [(mean, sd, low, high)]
         if learn_noise:
-            lowest = LOG_NOISE_MEAN - (EXACT_REACH if may_be_exact else REACH) * LOG_NOISE_SD
+            lowest = LOG_NOISE_MEAN - (_EXACT_REACH if may_be_exact else REACH) * LOG_NOISE_SD
             highest = LOG_NOISE_MEAN + REACH * LOG_NOISE_SD
             parts.append(_interval(LOG_NOISE_MEAN, LOG_NOISE_SD, lowest, highest))
         for _ in range(dimension * learn_slopes):
-            parts.append(_interval(0.0, SLOPE_SD, -REACH * SLOPE_SD, REACH * SLOPE_SD))
+            parts.append(_interval(0.0, _SLOPE_SD, -REACH * _SLOPE_SD, REACH * _SLOPE_SD))
         if learn_power:
             parts.append(
                 _interval(1.0, 0.5, 0.0, 2.0)
@@ -133,10 +133,10 @@ class HyperPrior:
         if len(self.mean) <= at:  # all noise is given
             return self
         changed = {
-            "mean": WIDE_LOG_NOISE_MEAN,
-            "sd": WIDE_LOG_NOISE_SD,
-            "low": max(WIDE_LOG_NOISE_MEAN - REACH * WIDE_LOG_NOISE_SD, MIN_LOG_NOISE),
-            "high": MAX_LOG_NOISE,
+            "mean": _WIDE_LOG_NOISE_MEAN,
+            "sd": _WIDE_LOG_NOISE_SD,
+            "low": max(_WIDE_LOG_NOISE_MEAN - REACH * _WIDE_LOG_NOISE_SD, _MIN_LOG_NOISE),
+            "high": _MAX_LOG_NOISE,
         }
         columns = {name: getattr(self, name).copy() for name in changed}
         for name, value in changed.items():
@@ -461,7 +461,7 @@ def find_mode(likelihood: LogLikelihood, prior: HyperPrior, starts: Sequence[Arr
     best = prior.mean
     with blas_in_one_thread():
         for start in starts:
-            options = {"maxiter": MOST_ITERATIONS}
+            options = {"maxiter": _MOST_ITERATIONS}
             inside = np.clip(start, prior.low, prior.high)
             found = minimize(
                 loss, inside, jac=True, method="L-BFGS-B", bounds=bounds, options=options
@@ -494,7 +494,7 @@ def sample_posterior(
     """
     with blas_in_one_thread():
         centre = mode
-        covariance = WIDER * _curvature(likelihood, prior, mode)
+        covariance = _WIDER * _curvature(likelihood, prior, mode)
         used = [
             _Proposal(prior.mean, np.asarray(np.diag(prior.sd)), proposals // 2)
         ]  # finds modes that the search did not
@@ -535,10 +535,10 @@ def _curvature(likelihood: LogLikelihood, prior: HyperPrior, mode: Array) -> Arr
     information = np.diag(1.0 / prior.sd**2)
     for i in range(k):
         step = np.zeros(k)
-        step[i] = STEP
+        step[i] = _STEP
         ahead = likelihood.value_and_gradient(mode + step)[1]
         behind = likelihood.value_and_gradient(mode - step)[1]
-        information[i] -= (ahead - behind) / (2.0 * STEP)
+        information[i] -= (ahead - behind) / (2.0 * _STEP)
     symmetric = 0.5 * (information + information.T)
     scaled = prior.sd[:, None] * symmetric * prior.sd
     values, vectors = np.linalg.eigh(scaled)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 Covariance = Callable[[Array, Array], Array]
 # nu of each named kernel
 SMOOTHNESS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5, "rbf": np.inf}
-SMALLEST_VARIANCE = 1e-200  # of a prior: products of smaller ones with noise vanish
-LARGEST_VARIANCE = 1e300  # of a prior: larger ones overflow
-SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
+_SMALLEST_VARIANCE = 1e-200  # of a prior: products of smaller ones with noise vanish
+_LARGEST_VARIANCE = 1e300  # of a prior: larger ones overflow
+_SAFE_DISTANCE = 1e100  # length-scales: the square of such a coordinate is still a finite number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,9 +193,9 @@ def prior_scale(kernel: Kernel | NamedKernel | Coregionalized, points: Array) ->
         raise InvalidModelError(
             f"the kernel {kernel} has no variance on the domain; give it a positive variance"
         )
-    if not SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE:
+    if not _SMALLEST_VARIANCE <= variance <= _LARGEST_VARIANCE:
         raise InvalidModelError(
-            f"the prior variance must be from {SMALLEST_VARIANCE:g} to {LARGEST_VARIANCE:g}, got "
+            f"the prior variance must be from {_SMALLEST_VARIANCE:g} to {_LARGEST_VARIANCE:g}, got "
             f"{variance:.3g}; use other units"
         )
     return float(np.sqrt(variance))
@@ -355,7 +355,7 @@ def _fits(form: Stationary, points: Array) -> bool:
     ):
         return False
     with np.errstate(over="ignore"):
-        return bool((np.abs(points[:2] / scales) < SAFE_DISTANCE).all())
+        return bool((np.abs(points[:2] / scales) < _SAFE_DISTANCE).all())
 
 
 def _parts(kernel: Kernel) -> list[Kernel]:

@@ -2,7 +2,7 @@
 
 | unknown | prior | how the data decide |
 |---|---|---|
-| smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `LEARNING_RATE` |
+| smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `_LEARNING_RATE` |
 | length-scales, signal and noise variance | that of `hyperposterior` | their posterior, sampled |
 | scale of f | factor on the sd: Student-t, `freedom` degrees of freedom | tends to 1 with data |
 
@@ -32,13 +32,13 @@ FAMILIES = ("matern12", "matern32", "matern52", "rbf")
 N_MEMBERS = 32  # members of the average
 MIN_MEMBERS = 4  # members of it on large domains
 MAX_OPERATIONS = 4e10  # for predicting all points with all members, about
-LEARNING_RATE = 0.5  # power of the evidence
+_LEARNING_RATE = 0.5  # power of the evidence
 MIN_FAMILY_WEIGHT = 0.01  # below which a family is left out
 FREEDOM = 4.0  # degrees of freedom of the scale without observations
 OBSERVATIONS_PER_FREEDOM = 30.0  # observations that add one
-GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
+_GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
 TAIL = 0.01  # probability at either end of the scales that is not sampled
-MIN_NOISE_SHARE = 1e-10  # share of the signal variance: the smallest noise; draws take it for none
+_MIN_NOISE_SHARE = 1e-10  # share of the signal variance: the smallest noise; draws take it for none
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def freedom(t: int) -> float:
 def scale_factors(count: int, t: int) -> Array:
     """Return evenly probable factors on the standard deviation of f, (count,), in an even order."""
     nu = freedom(t)
-    probability = TAIL + (1.0 - 2.0 * TAIL) * ((0.5 + GOLDEN_RATIO * np.arange(count)) % 1.0)
+    probability = TAIL + (1.0 - 2.0 * TAIL) * ((0.5 + _GOLDEN_RATIO * np.arange(count)) % 1.0)
     return np.asarray(np.sqrt(nu / chdtri(nu, probability)))
 
 
@@ -115,7 +115,7 @@ def average_over_families(
 
 def tempered(log_evidence: Array) -> Array:
     """Return the weights of models given their log evidence, which add up to 1."""
-    weights = np.exp(LEARNING_RATE * (log_evidence - log_evidence.max()))
+    weights = np.exp(_LEARNING_RATE * (log_evidence - log_evidence.max()))
     return np.asarray(weights / weights.sum())
 
 
@@ -154,7 +154,7 @@ def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
         learned = float(model.noise[0]) * model.noise_factor(points)
         noise = np.where(conditions.learned, learned, noise)
     within = covariance(points, points)
-    within[np.diag_indices_from(within)] += np.maximum(noise, MIN_NOISE_SHARE * signal)
+    within[np.diag_indices_from(within)] += np.maximum(noise, _MIN_NOISE_SHARE * signal)
     lower = robust_cholesky(within)
     residuals = conditions.z - prior_mean(points)
     return FrozenMember(

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 # share of the prior variance: a measurement with a smaller predictive variance gives no information
 EXACT_VARIANCE_SHARE = 1e-14
 # the same below which measurements are added one by one, as some may be exact
-SAFE_VARIANCE_SHARE = 1e-11
-ROUNDING_SHARE = 1e-12  # share of a precision below which the rest of a subtraction is rounding
+_SAFE_VARIANCE_SHARE = 1e-11
+_ROUNDING_SHARE = 1e-12  # share of a precision below which the rest of a subtraction is rounding
 # prior standard deviations: largest difference between a value and one that is known exactly
-MAX_CONTRADICTION_SDS = 1e-4
+_MAX_CONTRADICTION_SDS = 1e-4
 
 
 class Posterior:
@@ -222,7 +222,7 @@ class Posterior:
         if self._prior_mean is None and t > 0:
             ones = self._ones[:t]
             precision = with_constant - of_ones**2 / float(ones @ ones)  # P_ii
-        known = precision > ROUNDING_SHARE * with_constant
+        known = precision > _ROUNDING_SHARE * with_constant
         means = np.full(t, np.nan)
         variances = np.full(t, np.inf)
         means[known] = self.values[known] - weights[known] / precision[known]
@@ -372,7 +372,7 @@ class Posterior:
             lower: Array = np.linalg.cholesky(covariance).astype(float, copy=False)
         except np.linalg.LinAlgError:
             return False
-        if (lower.diagonal() ** 2).min() <= SAFE_VARIANCE_SHARE * self.scale**2:
+        if (lower.diagonal() ** 2).min() <= _SAFE_VARIANCE_SHARE * self.scale**2:
             return False
         while t > len(self._noise):
             self._grow()
@@ -461,7 +461,7 @@ class Posterior:
         Raises:
             InvalidMeasurementError: If the two differ.
         """
-        if abs(innovation) <= MAX_CONTRADICTION_SDS * self.scale:
+        if abs(innovation) <= _MAX_CONTRADICTION_SDS * self.scale:
             return
         known = f"{y - innovation:.10g}"
         noise = for_interface("noise=...", cli="--noise VARIANCE", http="noise")

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 # predictive standard deviations from the mean beyond which a value triggers a refit immediately
-REFIT_Z_SCORE = 3.5
+_REFIT_Z_SCORE = 3.5
 
 
 class SurrogateSnapshot(NamedTuple):
@@ -358,7 +358,7 @@ class Surrogate:
         mean, variance = self.ensemble.predict(action.point[None, :])
         deviation = self._fit.likelihood.modelled(action.task, y) - float(mean[0])
         noise = self._fit.likelihood.relative_noise(action)
-        return deviation**2 > REFIT_Z_SCORE**2 * float(variance[0] + noise)
+        return deviation**2 > _REFIT_Z_SCORE**2 * float(variance[0] + noise)
 
     def _refit(self, pending: Iterable[Action]) -> None:
         """Fit the hyperparameters, if they are learned, and condition on everything again."""

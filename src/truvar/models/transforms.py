@@ -25,7 +25,7 @@ SMALLEST_UNIT = 1e-50
 # of a quadrature: they reach 10 standard deviations, as a square grows like exp(6 z) at a power of
 # 0 and 3 sd
 QUADRATURE_NODES = 32
-LOG_POWER_TOLERANCE = 1e-6  # |lambda| below which the power is replaced by the logarithm
+_LOG_POWER_TOLERANCE = 1e-6  # |lambda| below which the power is replaced by the logarithm
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class OutputTransform:
         """Return the values in the user's units for z; infinite where no value has that z."""
         v = np.asarray(z, dtype=float)
         if self.power != 1.0:
-            v = self.shift + self.scale * inverse_yeo_johnson(
+            v = self.shift + self.scale * _inverse_yeo_johnson(
                 (v - self.shift) / self.scale, self.power
             )
         return np.asarray(np.exp(v)) if self.log else v
@@ -119,7 +119,7 @@ def yeo_johnson(u: Array, power: float) -> Array:
     return np.where(u >= 0, positive, -negative)
 
 
-def inverse_yeo_johnson(z: Array, power: float) -> Array:
+def _inverse_yeo_johnson(z: Array, power: float) -> Array:
     """Return u with psi_lambda(u) = z; infinite beyond the range of psi."""
     positive = _root_of(np.maximum(z, 0.0), power)
     negative = _root_of(np.maximum(-z, 0.0), 2.0 - power)
@@ -141,14 +141,14 @@ def power_slope(u: Array, power: float) -> Array:
 
 def _power_of(size: Array, power: float) -> Array:
     """Return ((1 + |u|)^power - 1) / power for size = log(1 + |u|)."""
-    if abs(power) < LOG_POWER_TOLERANCE:
+    if abs(power) < _LOG_POWER_TOLERANCE:
         return np.asarray(size)
     return np.asarray(np.expm1(power * size) / power)
 
 
 def _root_of(value: Array, power: float) -> Array:
     """Return |u| with `_power_of(log(1 + |u|), power)` = value."""
-    if abs(power) < LOG_POWER_TOLERANCE:
+    if abs(power) < _LOG_POWER_TOLERANCE:
         return np.asarray(np.expm1(value))
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(power * value > -1.0, np.log1p(power * value) / power, np.inf)

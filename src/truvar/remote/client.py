@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 4  # for a request that may be sent again
 RETRY_SECONDS = 0.5  # before the second attempt; doubled before each further one
 
-EXCEPTIONS_BY_STATUS: dict[int, type[TruvarError]] = {
+_EXCEPTIONS_BY_STATUS: dict[int, type[TruvarError]] = {
     401: AccessDeniedError,
     403: AccessDeniedError,
     404: StudyNotFoundError,
@@ -285,7 +285,7 @@ def _exception(response: httpx.Response) -> Exception:
     named = getattr(exceptions, str(content.get("exception")), None)
     if isinstance(named, type) and issubclass(named, TruvarError):
         return named(content["error"])
-    known = EXCEPTIONS_BY_STATUS.get(response.status_code, ServiceError)
+    known = _EXCEPTIONS_BY_STATUS.get(response.status_code, ServiceError)
     return known(f"{content['error']} (HTTP status {response.status_code})")
 
 

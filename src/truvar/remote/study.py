@@ -33,7 +33,7 @@ from truvar.study.suggestion import Suggestion
 if TYPE_CHECKING:
     from truvar.remote.client import Server
 
-REPEATABLE = (Tell, TellRepeats, Correct)  # commands that count once, however often they arrive
+_REPEATABLE = (Tell, TellRepeats, Correct)  # commands that count once, however often they arrive
 
 
 class RemoteStudy(CopiedViews):
@@ -81,7 +81,7 @@ class RemoteStudy(CopiedViews):
                 "server.create(study)"
             )
         body = encode_command(command.check(), self.domain)
-        answer = self._post(command.name, body, repeatable=isinstance(command, REPEATABLE))
+        answer = self._post(command.name, body, repeatable=isinstance(command, _REPEATABLE))
         suggestions = tuple(
             decode_suggestion(form, self.domain) for form in answer.get("suggestions", ())
         )

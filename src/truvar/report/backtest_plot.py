@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 # The palette of Okabe and Ito, which stays distinct under colour blindness; beyond its length the
 # dashes change.
 COLOURS = ("#000000", "#D55E00", "#56B4E9", "#009E73", "#E69F00", "#0072B2", "#CC79A7")
-DASHES = ("-", "--", ":", "-.")
+_DASHES = ("-", "--", ":", "-.")
 _POINTS = 200  # along the cost axis
-WIDTH = 7.5  # inches
-HEIGHT = 4.5  # inches
+_WIDTH = 7.5  # inches
+_HEIGHT = 4.5  # inches
 NORMAL_95 = 1.96  # half width of a 95 % interval, in standard errors
-PER_COST = "/cost"  # suffix of a policy whose score is divided by the cost
+_PER_COST = "/cost"  # suffix of a policy whose score is divided by the cost
 
 
 def _line_styles(policies: list[str]) -> dict[str, dict[str, Any]]:
     """Return colour and dashes by policy; a policy and its variant divided by cost share a colour."""
-    names = list(dict.fromkeys(policy.removesuffix(PER_COST) for policy in policies))
+    names = list(dict.fromkeys(policy.removesuffix(_PER_COST) for policy in policies))
     styles = {}
     for policy in policies:
-        number = names.index(policy.removesuffix(PER_COST))
-        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
-        if policy.endswith(PER_COST):
+        number = names.index(policy.removesuffix(_PER_COST))
+        dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
+        if policy.endswith(_PER_COST):
             dashes = "--"
         styles[policy] = {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
     return styles
@@ -44,7 +44,7 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
         result: The backtest.
         title: Title of the figure.
     """
-    figure = new_figure(WIDTH, HEIGHT)
+    figure = new_figure(_WIDTH, _HEIGHT)
     axes = figure.add_subplot()
     costs = np.linspace(0, result.budget, _POINTS + 1)[1:]
     styles = _line_styles(result.policies)
@@ -85,7 +85,7 @@ def plot_curves(
     band: bool = True,
 ) -> Any:
     """Return a matplotlib Figure with `draw_curves` on one pair of axes; the arguments are the same."""
-    figure = new_figure(WIDTH, HEIGHT)
+    figure = new_figure(_WIDTH, _HEIGHT)
     draw_curves(
         figure.add_subplot(), frame, column, title, xlabel=xlabel, ylabel=ylabel, log=log, band=band
     )

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
 
-SAME_AS_SYMBOL = (
+_SAME_AS_SYMBOL = (
     "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
     "Hz", "kHz", "MHz", "GHz", "Pa", "kPa", "MPa", "bar", "ppm", "psu", "eV",
 )  # fmt: skip
-REWRITTEN = {
+_REWRITTEN = {
     "um": "µm", "us": "µs", "C": "°C", "degC": "°C", "deg": "°", "pct": "%", "percent": "%", "m_s": "m/s",
     "ugL": "µg/L", "mgL": "mg/L", "ug_m3": "µg/m³", "mg_m3": "mg/m³", "kg_m3": "kg/m³",
 }  # fmt: skip
 ALL_DIGITS = 15  # that a float has: coordinates are rounded before they are written
-TICKS = 5  # of an axis whose values are not plain numbers
+_TICKS = 5  # of an axis whose values are not plain numbers
 UNITS = {
-    unit: unit for unit in SAME_AS_SYMBOL
-} | REWRITTEN  # suffix of a column name: symbol of the unit
+    unit: unit for unit in _SAME_AS_SYMBOL
+} | _REWRITTEN  # suffix of a column name: symbol of the unit
 
 
 def column_label(column: str) -> str:
@@ -75,9 +75,9 @@ def column_ticks(domain: Domain, k: int) -> list[tuple[float, str]] | None:
     if parameter.categorical:
         coordinates = parameter.levels
     else:
-        coordinates = np.unique(parameter.snap(np.linspace(low, high, TICKS)))
+        coordinates = np.unique(parameter.snap(np.linspace(low, high, _TICKS)))
         if isinstance(parameter, Log) and high - low >= 2:  # whole decades
-            step = int(np.ceil((high - low) / TICKS))
+            step = int(np.ceil((high - low) / _TICKS))
             coordinates = np.arange(np.ceil(low - 1e-9), high + 1e-9, step)
     return [(float(x), format_coordinate(parameter.decode(float(x)), 3)) for x in coordinates]
 

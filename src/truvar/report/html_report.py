@@ -68,18 +68,18 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
-MAP_SIZE = (5.0, 3.1)  # inches; small enough that the letters can be read on a phone
-CHART_SIZE = (5.0, 2.3)  # inches
-MAX_SLICES = 6  # columns whose slices are shown
-SLICES_ACROSS = 2  # panels side by side, so that they can be read on a phone
-SLICE_HEIGHT = 2.0  # inches
-SLICE_LEGEND = 0.8  # inches, of the legend and the margins
-SLICE_DIGITS = 3  # significant digits of the recommended point
-DPI = 150  # dots per inch of the parts of a figure that are pixels
+_MAP_SIZE = (5.0, 3.1)  # inches; small enough that the letters can be read on a phone
+_CHART_SIZE = (5.0, 2.3)  # inches
+_MAX_SLICES = 6  # columns whose slices are shown
+_SLICES_ACROSS = 2  # panels side by side, so that they can be read on a phone
+_SLICE_HEIGHT = 2.0  # inches
+_SLICE_LEGEND = 0.8  # inches, of the legend and the margins
+_SLICE_DIGITS = 3  # significant digits of the recommended point
+_DPI = 150  # dots per inch of the parts of a figure that are pixels
 # Content-Security-Policy of the file: its own pictures and style, no script, nothing from
 # elsewhere.
-SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-SHOWN_EVENTS = (
+_SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+_SHOWN_EVENTS = (
     "noted",
     "corrected",
     "withdrawn",
@@ -180,7 +180,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     return {
         "name": study.name or "study",
         "goal": describe_goal(study.goal),
-        "security_policy": SECURITY_POLICY,
+        "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
         "progress": progress_texts(status_data(study, data.result)),
@@ -275,7 +275,7 @@ def _bounds(data: PlotData) -> dict[str, Any]:
     certificate = data.result.certificate
     figure = Figure(
         draw_undecided,
-        CHART_SIZE,
+        _CHART_SIZE,
         "Share of the points undecided by these bounds against the cost spent",
     )
     return {
@@ -325,7 +325,7 @@ def _figures(data: PlotData) -> list[Figure]:
             figures = [
                 Figure(
                     draw_curve,
-                    MAP_SIZE,
+                    _MAP_SIZE,
                     "Posterior mean, 90 % interval of each point, and measurements",
                 )
             ]
@@ -334,8 +334,8 @@ def _figures(data: PlotData) -> list[Figure]:
             if data.travels and len(data.routes) > 1:
                 marks = "the route of each vehicle"
             figures = [
-                Figure(draw_mean, MAP_SIZE, f"Posterior mean and {marks}"),
-                Figure(draw_regions, MAP_SIZE, classes),
+                Figure(draw_mean, _MAP_SIZE, f"Posterior mean and {marks}"),
+                Figure(draw_regions, _MAP_SIZE, classes),
             ]
         case _:
             figures = _figures_of_many_columns(data)
@@ -344,32 +344,32 @@ def _figures(data: PlotData) -> list[Figure]:
         if len(data.thresholds) > 1:
             line = "a threshold"
         caption = f"Measured values against the cost spent; the line is {line}"
-        figures.append(Figure(_draw_values, CHART_SIZE, caption))
+        figures.append(Figure(_draw_values, _CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:
         caption = (
             "Model check: each measurement against what the others predict, with 95 % intervals"
         )
-        figures.append(Figure(draw_model_check, MAP_SIZE, caption))
+        figures.append(Figure(draw_model_check, _MAP_SIZE, caption))
     return figures
 
 
 def _figures_of_many_columns(data: PlotData) -> list[Figure]:
     """Return slices through the recommended point and the importance of the columns."""
-    chosen, note = chosen_columns(data.study, None, MAX_SLICES)
+    chosen, note = chosen_columns(data.study, None, _MAX_SLICES)
     slices = PosteriorSlices.through(data.study, data.result.best.point)
-    point = format_coordinates(slices.point, digits=SLICE_DIGITS)
+    point = format_coordinates(slices.point, digits=_SLICE_DIGITS)
     caption = f"Slices of the posterior through the recommended point {point}"
-    rows = -(-len(chosen) // SLICES_ACROSS)
+    rows = -(-len(chosen) // _SLICES_ACROSS)
 
     def draw_all(figure: Any, data: PlotData) -> None:
-        panels = figure.subplots(rows, SLICES_ACROSS, squeeze=False, sharey=True)
+        panels = figure.subplots(rows, _SLICES_ACROSS, squeeze=False, sharey=True)
         draw_slices(panels, data, slices, chosen)
 
-    height = SLICE_HEIGHT * rows + SLICE_LEGEND
+    height = _SLICE_HEIGHT * rows + _SLICE_LEGEND
     figures = [
         Figure(
             draw_all,
-            (MAP_SIZE[0], height),
+            (_MAP_SIZE[0], height),
             f"{caption}; {note}" if note else caption,
             has_panels=True,
         )
@@ -377,7 +377,7 @@ def _figures_of_many_columns(data: PlotData) -> list[Figure]:
     if data.has_model:
         importance = column_importance(data.study)
         shown = min(len(importance.columns), MAX_BARS)
-        size = (MAP_SIZE[0], BAR * shown + SLICE_LEGEND)
+        size = (_MAP_SIZE[0], BAR * shown + _SLICE_LEGEND)
         caption = f"Importance of the parameters. {importance.explain()}"
         figures.append(Figure(lambda ax, _: draw_importance(ax, importance), size, caption))
     return figures
@@ -401,7 +401,7 @@ def _drawn(figure: Figure, data: PlotData) -> dict[str, str]:
 def _svg(figure: Figure, data: PlotData, theme: str) -> str:
     """Return a figure as a data URI."""
     with style.literal_text():
-        drawing = style.new_figure(*figure.size, dpi=DPI)
+        drawing = style.new_figure(*figure.size, dpi=_DPI)
         figure.draw(drawing if figure.has_panels else drawing.subplots(), data)
         for ax in drawing.axes:
             ax.set_title("", loc="left")  # the caption says it
@@ -477,7 +477,7 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
     """Return time, person and text of notes, corrections, withdrawals, exclusions and failures."""
     events = study.events
     rows = []
-    for _, time, who, kind, details in events[events["kind"].isin(SHOWN_EVENTS)].itertuples(
+    for _, time, who, kind, details in events[events["kind"].isin(_SHOWN_EVENTS)].itertuples(
         index=False, name=None
     ):
         if kind == "noted":

@@ -35,9 +35,9 @@ BANDS = (
     (0.1, 0.9, 0.16),
     (0.25, 0.75, 0.3),
 )  # low quantile, high quantile and opacity of the bands of the runs
-SAME = 1e-9  # relative difference up to which the ends of a range count as equal
-BLUE = "#1F4E79"  # the simulation
-RED = "#B2182B"  # the accuracy asked for and the theorem
+_SAME = 1e-9  # relative difference up to which the ends of a range count as equal
+_BLUE = "#1F4E79"  # the simulation
+_RED = "#B2182B"  # the accuracy asked for and the theorem
 
 
 @blas_in_one_thread()  # the products are small, and more threads would only wait for each other
@@ -190,7 +190,7 @@ def _simulation_text(summary: dict[str, Any]) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return f"{low:.4g}" if abs(high - low) <= SAME * abs(high) else f"{low:.4g} to {high:.4g}"
+    return f"{low:.4g}" if abs(high - low) <= _SAME * abs(high) else f"{low:.4g} to {high:.4g}"
 
 
 def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
@@ -210,11 +210,11 @@ def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
     ax.plot(
         plan.cost,
         plan.mean,
-        color=BLUE,
+        color=_BLUE,
         lw=1.8,
         label=f"mean of {len(plan.paths)} draws from the prior",
     )
-    ax.axhline(plan.epsilon, color=RED, lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
+    ax.axhline(plan.epsilon, color=_RED, lw=1, ls=":", label=f"ε = {format_number(plan.epsilon)}")
     median = plan.budget(0.5)
     if median is not None:
         ax.axvline(
@@ -223,10 +223,16 @@ def plot_plan(plan: Plan, theory: float | None = None) -> Figure:
     if theory is not None and isfinite(theory):
         label = f"Theorem 3.1: {format_number(theory)}"
         if theory <= 3 * plan.cost[-1]:
-            ax.axvline(theory, color=RED, lw=1.4, label=label)
+            ax.axvline(theory, color=_RED, lw=1.4, label=label)
         else:  # far to the right: named, not drawn to scale
             ax.text(
-                0.99, 0.02, f"{label} →", ha="right", va="bottom", color=RED, transform=ax.transAxes
+                0.99,
+                0.02,
+                f"{label} →",
+                ha="right",
+                va="bottom",
+                color=_RED,
+                transform=ax.transAxes,
             )
     if (plan.paths > 0).all():
         ax.set_yscale("log")

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from truvar.problem import Problem
     from truvar.study.study import Study
 
-MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
-MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
+_MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
+_MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
 # of a threshold from the mean, in prior standard deviations; beyond it no value is expected
-MAX_DISTANCE = 4.0
+_MAX_DISTANCE = 4.0
 POINTS = {
     "table": "points of a table",
     "grid": "points of a grid",
@@ -324,7 +324,7 @@ def _lengthscale_warnings(study: Study) -> list[str]:
         spacing = extent / max(counts[k] - 1, 1)
         between_neighbours = _correlation(study, middle, k, spacing)
         end_to_end = _correlation(study, middle, k, extent)
-        if between_neighbours < MIN_CORRELATION:
+        if between_neighbours < _MIN_CORRELATION:
             warnings.append(
                 f"along {name} the kernel says that neighbouring points ({spacing:.3g} apart) are "
                 "unrelated "
@@ -332,7 +332,7 @@ def _lengthscale_warnings(study: Study) -> list[str]:
                 "be measured; use a "
                 "longer length-scale, or check its unit"
             )
-        elif end_to_end > MAX_CORRELATION and counts[k] > 1:
+        elif end_to_end > _MAX_CORRELATION and counts[k] > 1:
             warnings.append(
                 f"along {name} the kernel says that nothing changes over the whole range of "
                 f"{extent:.4g} (correlation "
@@ -375,7 +375,7 @@ def _threshold_warnings(problem: Problem, study: Study) -> list[str]:
     means = study.domain.column(mean) if isinstance(mean, str) else np.array([mean])
     distances = (goal.threshold - means) / sqrt(_signal_variance(study))
     distance = float(distances[np.argmin(np.abs(distances))])
-    if abs(distance) <= MAX_DISTANCE or (np.sign(distances) != np.sign(distance)).any():
+    if abs(distance) <= _MAX_DISTANCE or (np.sign(distances) != np.sign(distance)).any():
         return []
     side = "above" if distance > 0 else "below"
     return [

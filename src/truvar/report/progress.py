@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
     from truvar.study.result import Result
 
-LINE_EVERY = 10  # measurements between two lines where there is no terminal
+_LINE_EVERY = 10  # measurements between two lines where there is no terminal
 REFRESH = 0.05  # seconds between two updates of the line on a terminal, at least
 MAX_SHARE = 0.1  # of the time that may be spent on the line on a terminal
-LOG_EVERY = 30.0  # seconds between two updates of a progress bar where there is no terminal
-MIN_BAR = 6  # characters
-MAX_BAR = 24  # characters
-BAR_COLOURS = {"below": "#5D9BC9", "undecided": "#B8BEC2", "above": "#E66100"}  # in a notebook
-CLEAR_LINE = "\r\x1b[K"
+_LOG_EVERY = 30.0  # seconds between two updates of a progress bar where there is no terminal
+_MIN_BAR = 6  # characters
+_MAX_BAR = 24  # characters
+_BAR_COLOURS = {"below": "#5D9BC9", "undecided": "#B8BEC2", "above": "#E66100"}  # in a notebook
+_CLEAR_LINE = "\r\x1b[K"
 
 
-def notebook_display() -> Callable[..., Any] | None:
+def _notebook_display() -> Callable[..., Any] | None:
     """Return the function with which IPython displays something in a notebook; None outside of one."""
     ipython = sys.modules.get("IPython")  # a notebook has imported it
     shell = None if ipython is None else ipython.get_ipython()
@@ -53,10 +53,10 @@ def notebook_display() -> Callable[..., Any] | None:
 
 def is_interactive() -> bool:
     """Return whether somebody watches: stderr is a terminal, or this is a notebook."""
-    return is_terminal(sys.stderr) or notebook_display() is not None
+    return is_terminal(sys.stderr) or _notebook_display() is not None
 
 
-class HTMLText:
+class _HTMLText:
     """HTML that a notebook displays, with plain text for where it does not.
 
     Args:
@@ -112,7 +112,7 @@ class Progress:
         self._truth = None if truth is None else np.asarray(truth, dtype=float)
         self._stream = sys.stderr if stream is None else stream
         self._limits = limits or RunLimits(budget, steps)
-        self._display = notebook_display() if stream is None else None
+        self._display = _notebook_display() if stream is None else None
         self._handle: Any = None  # of the display in a notebook
         self._live = self._display is not None or is_terminal(self._stream)
         self._colour = self._live and not os.environ.get("NO_COLOR")
@@ -125,7 +125,7 @@ class Progress:
         """Show the study if the next update is due."""
         self._study = study
         refresh = self._live and time.monotonic() >= self._next_at
-        next_line = not self._live and study.steps % LINE_EVERY == 0
+        next_line = not self._live and study.steps % _LINE_EVERY == 0
         if refresh or next_line:
             self._show()
 
@@ -160,7 +160,7 @@ class Progress:
             self._show_in_notebook(fields, result)
         elif self._live:
             self._write(
-                CLEAR_LINE + self._line([" ".join(field.split()) for field in fields], result)
+                _CLEAR_LINE + self._line([" ".join(field.split()) for field in fields], result)
             )
         else:
             self._write("  ".join(fields) + "\n")
@@ -176,11 +176,11 @@ class Progress:
         parts = []
         for name, key in reversed(palette_keys(result.goal).items()):
             share = 100 * float(getattr(classes, name).mean())
-            parts.append(f"<i style='width:{share:.2f}%;background:{BAR_COLOURS[key]}'></i>")
+            parts.append(f"<i style='width:{share:.2f}%;background:{_BAR_COLOURS[key]}'></i>")
         bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
         words = [" ".join(field.split()) for field in fields]
         text = "  ".join(words)
-        shown = HTMLText(
+        shown = _HTMLText(
             f"<div class='truvar-progress'>{bar}<div>{escape(' · '.join(words))}</div></div>", text
         )
         if self._handle is None:
@@ -216,9 +216,9 @@ class Progress:
         columns = width(self._stream) - 1
         while len(line := "  ".join(fields)) > columns and len(fields) > 1:
             fields = fields[:-1]
-        bar_length = min(MAX_BAR, columns - len(line) - 2)
+        bar_length = min(_MAX_BAR, columns - len(line) - 2)
         return (
-            f"{self._bar(result, bar_length)}  {line}" if bar_length >= MIN_BAR else line[:columns]
+            f"{self._bar(result, bar_length)}  {line}" if bar_length >= _MIN_BAR else line[:columns]
         )
 
     def _bar(self, result: Result, length: int) -> str:
@@ -265,7 +265,7 @@ def progress_bar(label: str, stream: TextIO | None = None) -> Callable[[int, int
             OSError, ValueError
         ):  # a display that cannot be written must not end the work
             if bar is None:
-                interval = REFRESH if is_terminal(output) else LOG_EVERY
+                interval = REFRESH if is_terminal(output) else _LOG_EVERY
                 bar = tqdm(desc=label, total=total, initial=done, file=stream, mininterval=interval)
             bar.update(done - bar.n)
             if done == total:

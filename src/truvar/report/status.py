@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # heading of everything that is about M, H, L and epsilon
 BOUNDS_TITLE = "For those who want the theorem: the sets M, H and L of the paper"
-SCORE_LIMITS = (
+_SCORE_LIMITS = (
     "f1",
     "regret",
     "improvement_per_cost",
@@ -209,11 +209,11 @@ def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
         rows.append(("failed", f"{text}: {last.reason}" if last.reason else text))
     if result.infeasible_share > 0:
         share = 100 * result.infeasible_share
-        rows.append(("infeasible", f"{format_percent(share)} % of the domain, expected"))
+        rows.append(("infeasible", f"{_format_percent(share)} % of the domain, expected"))
     return rows
 
 
-def format_percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Return a percentage with two significant digits, whole from 10 on: 0.17, 4.2, 23, 100."""
     return f"{share:.2g}" if share < 10 else f"{share:.0f}"
 
@@ -333,7 +333,7 @@ def progress_texts(status: Mapping[str, Any]) -> list[str]:
         status: The status as `status_data` returns it.
     """
     progress = status.get("progress") or {}
-    return [progress[name]["text"] for name in SCORE_LIMITS if name in progress]
+    return [progress[name]["text"] for name in _SCORE_LIMITS if name in progress]
 
 
 def status_data(study: Study, result: Result | None = None) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from truvar.domain.scales import is_geometric
 from truvar.exceptions import InvalidArgumentError, import_optional
 from truvar.messages import unknown_name
 
-MIN_LOG_RATIO = 50.0  # quotient of largest and smallest value from which an axis may be logarithmic
+_MIN_LOG_RATIO = (
+    50.0  # quotient of largest and smallest value from which an axis may be logarithmic
+)
 
 VALUES = "viridis"  # colour map of the posterior mean; perceptually uniform
 ORDER = "Greys"  # colour map of the measurements; the first is light, the last dark
@@ -24,22 +26,22 @@ THRESHOLD = "#B2182B"  # lines at a threshold
 SOFT = "#777777"  # marks and texts of minor importance
 THEMES = ("light", "dark")
 DARK_GROUND = "#1E2428"  # background of a dark figure
-DARK_PANEL = "#14181B"  # background of its axes
-DARK_INK = "#E6EBEE"  # its texts and lines
-DARK_SOFT = "#8A979F"  # its axes
+_DARK_PANEL = "#14181B"  # background of its axes
+_DARK_INK = "#E6EBEE"  # its texts and lines
+_DARK_SOFT = "#8A979F"  # its axes
 # Colours of lines and marks that are too dark for a dark background, and what replaces them there.
-DARK_COLOURS = {
+_DARK_COLOURS = {
     LINE: "#7DB8E8",
     THRESHOLD: "#FF8A7A",
     SOFT: "#A7B2B9",
     "#888888": "#A7B2B9",
     "#44779A": "#6FA3C8",
 }
-DARKEST = 0.2  # largest share of red, green or blue of a colour that counts as black
-LETTER_WIDTH = 0.075  # inches, of one letter of a title
-SMALL_LETTER_WIDTH = 0.062  # inches, of one letter of a legend
-LEGEND_MARK_WIDTH = 0.6  # inches, of the mark and the space beside it
-MIN_LETTERS = 30  # of a line of a title
+_DARKEST = 0.2  # largest share of red, green or blue of a colour that counts as black
+_LETTER_WIDTH = 0.075  # inches, of one letter of a title
+_SMALL_LETTER_WIDTH = 0.062  # inches, of one letter of a legend
+_LEGEND_MARK_WIDTH = 0.6  # inches, of the mark and the space beside it
+_MIN_LETTERS = 30  # of a line of a title
 PENDING = "#CC79A7"  # suggestions that wait for a value
 # Orange and blue differ under every common colour blindness; undecided points are pale grey.
 LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
@@ -70,7 +72,7 @@ def band_colours(names: Sequence[str]) -> dict[str, str]:
 
 def use_log_axis(values: Array) -> bool:
     """Return whether values spread over decades, so that a logarithmic axis shows them better."""
-    return is_geometric(values, min_ratio=MIN_LOG_RATIO)
+    return is_geometric(values, min_ratio=_MIN_LOG_RATIO)
 
 
 @contextmanager
@@ -99,11 +101,13 @@ def new_figure(width: float, height: float, dpi: float | None = None) -> Any:
         figsize=(width, height), dpi=dpi, layout="constrained"
     )
     import_matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
-    figure._repr_png_ = partial(figure_png, figure)  # IPython shows it, with or without %matplotlib
+    figure._repr_png_ = partial(
+        _figure_png, figure
+    )  # IPython shows it, with or without %matplotlib
     return figure
 
 
-def figure_png(figure: Any) -> bytes:
+def _figure_png(figure: Any) -> bytes:
     """Return a figure as PNG."""
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=figure.get_dpi())
@@ -112,7 +116,7 @@ def figure_png(figure: Any) -> bytes:
 
 def wrapped(text: str, figure: Any, share: float = 0.98) -> str:
     """Return a title of ten points with line breaks such that it fits into a share of the width of a figure."""
-    letters = max(int(share * figure.get_figwidth() / LETTER_WIDTH), MIN_LETTERS)
+    letters = max(int(share * figure.get_figwidth() / _LETTER_WIDTH), _MIN_LETTERS)
     return "\n".join(
         line for part in text.splitlines() for line in textwrap.wrap(part, letters) or [""]
     )
@@ -140,10 +144,10 @@ def apply_theme(figure: Any, theme: str) -> Any:
         ):  # text with an outline is readable anywhere
             text.set_color(colour)
     for ax in figure.axes:
-        ax.set_facecolor(DARK_PANEL)
-        ax.tick_params(which="both", color=DARK_SOFT, labelcolor=DARK_INK)
+        ax.set_facecolor(_DARK_PANEL)
+        ax.tick_params(which="both", color=_DARK_SOFT, labelcolor=_DARK_INK)
         for spine in ax.spines.values():
-            spine.set_edgecolor(DARK_SOFT)
+            spine.set_edgecolor(_DARK_SOFT)
         if not _is_field(ax):
             _recolour(ax)
     for legend in figure.findobj(import_matplotlib("legend").Legend):
@@ -185,9 +189,9 @@ def lighter(colour: Any) -> str | None:
     rgb = _rgb(colour)
     if rgb is None:
         return None
-    if max(rgb) < DARKEST:
-        return DARK_INK
-    return DARK_COLOURS.get(str(import_matplotlib("colors").to_hex(rgb)).upper())
+    if max(rgb) < _DARKEST:
+        return _DARK_INK
+    return _DARK_COLOURS.get(str(import_matplotlib("colors").to_hex(rgb)).upper())
 
 
 def _rgb(colour: Any) -> tuple[float, ...] | None:
@@ -211,7 +215,7 @@ def legend_below(figure: Any, handles: Sequence[Any]) -> None:
 def _entry_widths(handles: Sequence[Any], columns: int) -> list[float]:
     """Return the width of each column of a legend in inches; matplotlib fills one column after another."""
     widths = [
-        SMALL_LETTER_WIDTH * len(handle.get_label()) + LEGEND_MARK_WIDTH for handle in handles
+        _SMALL_LETTER_WIDTH * len(handle.get_label()) + _LEGEND_MARK_WIDTH for handle in handles
     ]
     rows = -(-len(widths) // columns)
     return [max(widths[k : k + rows]) for k in range(0, len(widths), rows)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truvar.study.result import Result
     from truvar.study.study import Study
 
-CSV_FORMAT = "%.8g"  # of floating-point numbers
+_CSV_FORMAT = "%.8g"  # of floating-point numbers
 
 
 def write_report(
@@ -48,13 +48,13 @@ def write_report(
     make_folder(folder)
     result = study.result()
     try:
-        study.measurements.to_csv(paths["measurements"], index=False, float_format=CSV_FORMAT)
+        study.measurements.to_csv(paths["measurements"], index=False, float_format=_CSV_FORMAT)
         named = study.domain.has_row_names
         result.to_frame().to_csv(
             paths["points"],
             index=named,
             index_label="label" if named else None,
-            float_format=CSV_FORMAT,
+            float_format=_CSV_FORMAT,
         )
         paths["summary"].write_text(to_json(summary(study, truth, result)) + "\n", encoding="utf-8")
         plot_study(study, truth, result).savefig(paths["map"])

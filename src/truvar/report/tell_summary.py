@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from truvar._typing import Mask
     from truvar.study.result import Result
 
-MAX_LISTED = 10  # ids that are listed one by one
+_MAX_LISTED = 10  # ids that are listed one by one
 
 
 def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "told") -> str:
@@ -25,7 +25,7 @@ def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "t
         verb: What was done: "told", "corrected" or "withdrawn".
     """
     listed = (
-        ", ".join(map(str, ids)) or "nothing" if len(ids) <= MAX_LISTED else f"{len(ids)} values"
+        ", ".join(map(str, ids)) or "nothing" if len(ids) <= _MAX_LISTED else f"{len(ids)} values"
     )
     classes_before = before.classes
     classes = now.classes

@@ -18,10 +18,10 @@ COLOURS = {
     "faint": "\x1b[2m",
     "warning": "\x1b[38;5;178m",
 }
-MAX_TEXT_WIDTH = 100  # columns; longer lines are tiring to read
-MIN_TEXT_WIDTH = 24  # columns of the text beside a name, however narrow the terminal
-DEFAULT_WIDTH = 80  # columns of a terminal that does not know its own
-ASCII = {ord("ε"): "epsilon", ord("±"): "+-", ord("…"): "...", ord("·"): "."}
+_MAX_TEXT_WIDTH = 100  # columns; longer lines are tiring to read
+_MIN_TEXT_WIDTH = 24  # columns of the text beside a name, however narrow the terminal
+_DEFAULT_WIDTH = 80  # columns of a terminal that does not know its own
+_ASCII = {ord("ε"): "epsilon", ord("±"): "+-", ord("…"): "...", ord("·"): "."}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TerminalStyle:
         is_terminal: Whether it is a terminal, in which a sentence is broken into lines.
     """
 
-    width: int = DEFAULT_WIDTH
+    width: int = _DEFAULT_WIDTH
     colour: bool = False
     unicode: bool = True
     is_terminal: bool = False
@@ -47,7 +47,7 @@ class TerminalStyle:
         colour = terminal and not os.environ.get("NO_COLOR")
         in_memory = getattr(stream, "encoding", None) is None
         unicode = in_memory or can_encode(stream, "█●ε")
-        return TerminalStyle(min(width(stream), MAX_TEXT_WIDTH), colour, unicode, terminal)
+        return TerminalStyle(min(width(stream), _MAX_TEXT_WIDTH), colour, unicode, terminal)
 
     def paint(self, text: str, kind: str) -> str:
         """Return the text in the colour of its kind (a key of `COLOURS`), if there are colours."""
@@ -58,7 +58,7 @@ class TerminalStyle:
         text = "".join(letter if letter.isprintable() else " " for letter in text)
         if self.unicode:
             return text
-        return text.translate(ASCII).encode("ascii", "replace").decode("ascii")
+        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
     def wrapped(self, text: str) -> str:
         """Return a text in lines that the terminal does not break; elsewhere it stays one line."""
@@ -74,7 +74,7 @@ class TerminalStyle:
     def rows(self, rows: list[tuple[str, str]]) -> str:
         """Return lines of a name and a text, which is wrapped in its own column."""
         indent = max(len(name) for name, _ in rows) + 4
-        text_width = max(self.width - indent, MIN_TEXT_WIDTH)
+        text_width = max(self.width - indent, _MIN_TEXT_WIDTH)
         lines = []
         for name, text in rows:
             wrapped = textwrap.wrap(self.plain(text), text_width, break_on_hyphens=False) or [""]
@@ -94,7 +94,7 @@ def is_terminal(stream: TextIO) -> bool:
 def width(stream: TextIO) -> int:
     """Return the columns of the terminal behind the stream, which need not be that of stdout."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_WIDTH
     except (AttributeError, OSError, ValueError):
         return shutil.get_terminal_size().columns
 

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 MAX_DRAWN_POINTS = 20_000  # of a domain that are sent to a page
-DRAWING_DIGITS = 6  # significant digits, relative to the largest value
-MANY_DECADES = 1e3  # quotient of the ends of a column from which its values are rounded one by one
-STATEMENT_ARRAYS = ("probability", "decided_confidence", "lower", "upper")  # of `JointStatements`
-SLICE_SIDE = 48  # points along each axis of a slice
+_DRAWING_DIGITS = 6  # significant digits, relative to the largest value
+_MANY_DECADES = 1e3  # quotient of the ends of a column from which its values are rounded one by one
+_STATEMENT_ARRAYS = ("probability", "decided_confidence", "lower", "upper")  # of `JointStatements`
+_SLICE_SIDE = 48  # points along each axis of a slice
 
 State = Literal["new", "running", "finished"]  # a study that cannot be opened is "broken"
 
@@ -57,7 +57,7 @@ def encode(data: Any) -> bytes:
     return json.dumps(replace_nonfinite(data), allow_nan=False, separators=(",", ":")).encode()
 
 
-def study_state(study: Study) -> State:
+def _study_state(study: Study) -> State:
     """Return whether the study has begun, and whether it is finished."""
     if study.finished is not None:
         return "finished"
@@ -75,7 +75,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": study_state(study), "words": describe_goal(study.goal)}
+    return {**data, "state": _study_state(study), "words": describe_goal(study.goal)}
 
 
 def definition(study: Study) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def posterior(study: Study) -> dict[str, Any]:
     result = study.result()
     arrays = {name: getattr(result, name).tolist() for name in ("mean", "sd", "lower", "upper")}
     statements = result.statements
-    stated = {name: getattr(statements, name).tolist() for name in STATEMENT_ARRAYS}
+    stated = {name: getattr(statements, name).tolist() for name in _STATEMENT_ARRAYS}
     errors = None if statements.errors is None else statements.errors.to_dict()
     return {
         "columns": list(study.domain.columns),
@@ -366,10 +366,10 @@ def axis_positions(domain: Domain, points: Array) -> Array:
 
 def snapped(domain: Domain, at: Array) -> Array:
     """Return the coordinates (d,) of a point of the page, with values of its parameters."""
-    return at if domain.is_plain else domain.snap(from_axis_positions(domain, at)[None, :])[0]
+    return at if domain.is_plain else domain.snap(_from_axis_positions(domain, at)[None, :])[0]
 
 
-def from_axis_positions(domain: Domain, positions: Array) -> Array:
+def _from_axis_positions(domain: Domain, positions: Array) -> Array:
     """Return the coordinates (d,) of a point that the page gives as `axis_positions` has them."""
     coordinates = np.array(positions, dtype=float)
     for k, parameter in enumerate(domain.parameters):
@@ -386,7 +386,7 @@ def slice_axis(domain: Domain, k: int) -> Array:
     spaced = (
         np.geomspace if domain.is_plain and style.use_log_axis(domain.points[:, k]) else np.linspace
     )
-    axis = spaced(low, high, SLICE_SIDE)
+    axis = spaced(low, high, _SLICE_SIDE)
     if domain.parameters[k].n_levels is not None:
         axis = np.unique(domain.parameters[k].snap(axis))
     return np.asarray(axis)
@@ -408,13 +408,13 @@ def drawn_column(values: Array) -> list[float | None]:
     if (
         len(positive) == len(values)
         and len(values)
-        and positive.max() > MANY_DECADES * positive.min()
+        and positive.max() > _MANY_DECADES * positive.min()
     ):
-        return [float(f"{value:.{DRAWING_DIGITS}g}") for value in values.tolist()]
+        return [float(f"{value:.{_DRAWING_DIGITS}g}") for value in values.tolist()]
     extent = float(np.ptp(values)) if len(values) else 0.0
     if not 0 < extent < inf:
         return rounded(values)
-    decimals = DRAWING_DIGITS - 1 - int(np.floor(np.log10(extent)))
+    decimals = _DRAWING_DIGITS - 1 - int(np.floor(np.log10(extent)))
     return [float(value) for value in np.round(values, decimals)]
 
 
@@ -441,5 +441,5 @@ def rounded(values: Array) -> list[float | None]:
     finite = np.isfinite(values)
     largest = float(np.abs(values[finite]).max(initial=0.0))
     if largest > 0:
-        values = np.round(values, DRAWING_DIGITS - 1 - int(np.floor(np.log10(largest))))
+        values = np.round(values, _DRAWING_DIGITS - 1 - int(np.floor(np.log10(largest))))
     return [value if isfinite(value) else None for value in values.tolist()]

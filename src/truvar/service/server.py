@@ -18,17 +18,17 @@ from truvar.service._auth import Tokens, check_address
 from truvar.service._limits import ServiceLimits
 
 DEFAULT_PORT = 8765
-SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
-KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
+_SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
+_KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
 HEADER_SECONDS = (
     20.0  # from the connection, or the first byte of a further request, to the end of the headers
 )
 INTERRUPTED = 130  # exit code of a process that Ctrl-C stopped
-BACKLOG = 2048  # connections that wait to be accepted
-ACCEPTED_TOGETHER = 32  # connections that asyncio accepts before it looks at their number
-MAX_CONNECTIONS = 10_000  # of all addresses, where the process may open that many files
-MIN_CONNECTIONS = 16  # however few files the process may open
-RESERVED_DESCRIPTORS = (
+_BACKLOG = 2048  # connections that wait to be accepted
+_ACCEPTED_TOGETHER = 32  # connections that asyncio accepts before it looks at their number
+_MAX_CONNECTIONS = 10_000  # of all addresses, where the process may open that many files
+_MIN_CONNECTIONS = 16  # however few files the process may open
+_RESERVED_DESCRIPTORS = (
     128  # for the store, other processes, files of the page, and connections accepted together
 )
 
@@ -78,11 +78,11 @@ def serve(
         server_header=False,
         # the address of a client is that of its connection, whatever headers say
         proxy_headers=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         http=_limited_protocol(limits.connections, total),
         ws="none",  # a connection that changes its protocol would not be limited
-        backlog=ACCEPTED_TOGETHER,
+        backlog=_ACCEPTED_TOGETHER,
         root_path=root_path.rstrip("/"),
     )
 
@@ -91,7 +91,9 @@ def serve(
     class Server(base):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            listener.listen(BACKLOG)  # asyncio has made the queue of the system as short as its own
+            listener.listen(
+                _BACKLOG
+            )  # asyncio has made the queue of the system as short as its own
 
     try:
         Server(config).run(sockets=[listener])
@@ -113,11 +115,11 @@ def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:  # Windows has no such limit
-        return limits, MAX_CONNECTIONS
+        return limits, _MAX_CONNECTIONS
     descriptors = getrlimit(RLIMIT_NOFILE)[0]
-    total = MAX_CONNECTIONS
+    total = _MAX_CONNECTIONS
     if descriptors != RLIM_INFINITY:
-        total = max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, descriptors - RESERVED_DESCRIPTORS))
+        total = max(_MIN_CONNECTIONS, min(_MAX_CONNECTIONS, descriptors - _RESERVED_DESCRIPTORS))
     connections = min(limits.connections, 3 * total // 4)  # so that no address takes all of them
     streams = min(limits.streams, total // 2)  # so that requests for changes find a connection
     return replace(limits, connections=connections, streams=streams), total
@@ -205,7 +207,7 @@ def _limited_protocol(per_address: int, total: int) -> type[Any]:
 def _bind(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         other = for_interface("another host or port", cli="another --host or --port")
         raise ServiceError(

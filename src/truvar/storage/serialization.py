@@ -55,7 +55,7 @@ _SHORT_TEXT = 60  # characters of an invalid text that a message repeats
 
 # Values of fields that classes got later, where what was stored before must not mean their
 # defaults.
-ADDED_FIELDS: dict[str, dict[str, Any]] = {
+_ADDED_FIELDS: dict[str, dict[str, Any]] = {
     "Learned": {"marginalise": False},
     "Plus": {"refine": False},
     "TruVaR": {"nodes": 8, "refine": False},
@@ -199,7 +199,7 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
     if stored is not None:
         names = _RENAMED_FIELDS.get(kind, {})
         parts = {names.get(key, key): item for key, item in parts.items()}
-        parts = ADDED_FIELDS.get(kind, {}) | parts
+        parts = _ADDED_FIELDS.get(kind, {}) | parts
         return stored(**{key: convert(item) for key, item in parts.items()})
     kernel_class = _kernel_class(kind)
     if kernel_class is None:

@@ -31,7 +31,7 @@ MAX_LEASE = 100 * 366 * 86_400  # seconds: a hundred years
 MAX_REASON_LENGTH = 2000  # characters of a reason that comes over a network
 MAX_REPEATS = 1000  # values of one `TellRepeats` that comes over a network
 MAX_BATCH = 100  # suggestions of one `Ask` that comes over a network
-KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"  # of keys that come over a network
+_KEY_PATTERN = "^[A-Za-z0-9_-]{8,64}$"  # of keys that come over a network
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "task": Argument(str, "Task that was measured, if a point is given.", is_option=True),
     "key": Argument(
-        str, "Sent again with the same key, a measurement counts once.", {"pattern": KEY_PATTERN}
+        str, "Sent again with the same key, a measurement counts once.", {"pattern": _KEY_PATTERN}
     ),
     "was": Argument(
         float,

@@ -14,10 +14,10 @@ from truvar.exceptions import ExecutorError, InvalidArgumentError
 from truvar.study._pools import as_executor
 from truvar.validation import check_integer
 
-HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes effect on every system
+_HEARTBEAT = 1.0  # seconds after which a wait wakes up, so that Ctrl-C takes effect on every system
 
 
-class InlineExecutor(Executor):
+class _InlineExecutor(Executor):
     """Executor that measures immediately, in the calling thread."""
 
     _max_workers = 1
@@ -99,7 +99,7 @@ class WorkerPool:
                 raise InvalidArgumentError(
                     f"workers={workers} needs an executor, got none; give executor=..."
                 )
-        self._executor: Any = InlineExecutor() if executor is None else executor
+        self._executor: Any = _InlineExecutor() if executor is None else executor
         self._workers = workers
         self._own: Executor | None = (
             own  # a pool made here, for a `joblib.Parallel` or to replace a broken one
@@ -152,7 +152,7 @@ class WorkerPool:
         done: list[Any] = []
         while not done or not self._done.empty():
             with suppress(Empty):
-                done.append(self._done.get(timeout=HEARTBEAT))
+                done.append(self._done.get(timeout=_HEARTBEAT))
         return done
 
     def renew(self, error: BrokenExecutor) -> None:

@@ -13,15 +13,15 @@ from truvar.messages import unknown_name
 from truvar.validation import check_integer, check_nonnegative, check_positive
 
 LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
-RUN_OPTIONS = (
+_RUN_OPTIONS = (
     "retries",
     "max_failures",
 )  # of a run; they end none by themselves, but a study keeps them too
 # repetitions of a failed measurement on an executor or by a program; a function that is called
 # directly is not called again
 DEFAULT_RETRIES = 2
-DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
-DEFAULT_RELATIVE_REGRET = (
+_DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
+_DEFAULT_RELATIVE_REGRET = (
     0.01  # share of the range of the posterior mean where a run for an optimum ends
 )
 
@@ -62,7 +62,7 @@ class RunLimits:
         if self.steps is not None:
             check_integer(self.steps, "steps", minimum=0)
         if self.f1 is not None:
-            check_f1(self.f1)
+            _check_f1(self.f1)
 
     @staticmethod
     def of(own: Mapping[str, float]) -> RunLimits:
@@ -97,9 +97,9 @@ class RunLimits:
         if not limits.given and own:
             limits = RunLimits.of(own)
         if not limits.given and goal.level_set:
-            limits = RunLimits(f1=DEFAULT_F1, is_default=True)
+            limits = RunLimits(f1=_DEFAULT_F1, is_default=True)
         elif not limits.given:
-            limits = RunLimits(relative_regret=DEFAULT_RELATIVE_REGRET, is_default=True)
+            limits = RunLimits(relative_regret=_DEFAULT_RELATIVE_REGRET, is_default=True)
         limits.check_goal(goal)
         return limits
 
@@ -126,18 +126,18 @@ def check_study_limits(limits: Mapping[str, float] | None, goal: Goal) -> dict[s
     """
     checked = dict(limits or {})
     for name, limit in checked.items():
-        if name not in LIMITS + RUN_OPTIONS:
-            raise InvalidArgumentError(unknown_name("limit", name, LIMITS + RUN_OPTIONS))
+        if name not in LIMITS + _RUN_OPTIONS:
+            raise InvalidArgumentError(unknown_name("limit", name, LIMITS + _RUN_OPTIONS))
         check_nonnegative(limit, name)
-        if name in RUN_OPTIONS:
+        if name in _RUN_OPTIONS:
             checked[name] = check_integer(limit, name, minimum=0)
     if "f1" in checked:
-        check_f1(checked["f1"])
+        _check_f1(checked["f1"])
     _check_suits(checked, goal)
     return checked
 
 
-def check_f1(f1: Any) -> None:
+def _check_f1(f1: Any) -> None:
     """Check a limit of F1.
 
     Raises:

@@ -20,11 +20,11 @@ from truvar.models.posterior import EXACT_VARIANCE_SHARE
 # Quantiles of the standard normal distribution at 0.5/16, 1.5/16, ..., 15.5/16: equally likely
 # values of the measurement, over which the outcome is averaged. They are literals because importing
 # scipy.special takes longer than choosing a suggestion.
-UPPER_QUANTILES = (
+_UPPER_QUANTILES = (
     0.0784124127331122, 0.23720210932878769, 0.40225006532172536, 0.579132162255556,
     0.7764217611479277, 1.009990169249582, 1.318010897303537, 1.8627318674216515,
 )  # fmt: skip
-QUANTILES = (*(-z for z in reversed(UPPER_QUANTILES)), *UPPER_QUANTILES)
+QUANTILES = (*(-z for z in reversed(_UPPER_QUANTILES)), *_UPPER_QUANTILES)
 
 
 @dataclass(frozen=True)

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
     from truvar.study.study import Study
 
-OPTION_COLUMNS = ("noise", "cost", "level", "task", "vehicle", "who")  # who: a vehicle
-IGNORED_COLUMNS = (
+_OPTION_COLUMNS = ("noise", "cost", "level", "task", "vehicle", "who")  # who: a vehicle
+_IGNORED_COLUMNS = (
     "index",
     "label",
     "spent",
     "repeats",
 )  # columns of `Study.measurements` that a study computes itself
-SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
-TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
+_SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
+_TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def parse_words(
             what = None
         else:
             shown = _point_as_shown(domain, point)
-            target = format_point(shown, style="cli", digits=SHOWN_DIGITS)
+            target = format_point(shown, style="cli", digits=_SHOWN_DIGITS)
             measurements.append(
                 MeasurementInput(shown, _parse_measured(word, target, corrects=corrects), given)
             )
@@ -310,7 +310,7 @@ class MeasurementReader:
         self._points = points
         self._numbers = numbers or NumberFormat()
         self._has_vehicles = has_vehicles
-        names = ("id", "value", *OPTION_COLUMNS, *IGNORED_COLUMNS)
+        names = ("id", "value", *_OPTION_COLUMNS, *_IGNORED_COLUMNS)
         # A name that a coordinate has already gets an underscore, as in `Study.measurements`.
         self._columns = {name: f"{name}_" if name in domain.columns else name for name in names}
         if value is not None:
@@ -427,7 +427,7 @@ class MeasurementReader:
 
     def _options(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         options: dict[str, Any] = {}
-        for name in OPTION_COLUMNS:
+        for name in _OPTION_COLUMNS:
             cell = cells.get(self._columns[name])
             if cell is None:
                 continue
@@ -510,11 +510,11 @@ def _point_as_shown(
         return point  # it is refused with a message where it is told
     exponent = np.floor(np.log10(np.abs(x), out=np.full(len(x), -np.inf), where=x != 0))
     half_unit = 0.5000001 * 10.0 ** (
-        exponent - (SHOWN_DIGITS - 1)
+        exponent - (_SHOWN_DIGITS - 1)
     )  # of the last digit, with room for rounding
     numbers = domain.numbers(domain.points)
     as_shown = shown_numbers(domain) if numbers_as_shown is None else numbers_as_shown()
-    written = np.abs(as_shown - x) <= TABLE_TOLERANCE * half_unit
+    written = np.abs(as_shown - x) <= _TABLE_TOLERANCE * half_unit
     matches = (written | (np.abs(numbers - x) <= half_unit)).all(axis=1)
     if matches.sum() != 1:
         return point
@@ -530,7 +530,7 @@ def _is_same_point(known: Mapping[str, Any] | None, point: Mapping[str, Any]) ->
 
 def _is_same_value(known: Any, value: Any) -> bool:
     if isinstance(known, (int, float)) and isinstance(value, (int, float)):
-        return isclose(known, value, rel_tol=TABLE_TOLERANCE)
+        return isclose(known, value, rel_tol=_TABLE_TOLERANCE)
     return bool(known == value)
 
 

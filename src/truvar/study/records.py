@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from truvar.study._state import StudyState
 
-MEASUREMENT_COLUMNS = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
+_MEASUREMENT_COLUMNS = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
     for record in records:
         rest = (record.level, record.task, record.noise, record.cost, record.spent, record.value)
         rows.append((record.id, record.index, *record.point.values(), *rest))
-    names = [f"{name}_" if name in columns else name for name in MEASUREMENT_COLUMNS]
+    names = [f"{name}_" if name in columns else name for name in _MEASUREMENT_COLUMNS]
     frame = pd.DataFrame(rows, columns=[*names[:2], *columns, *names[2:]])
     frame = frame.astype({names[1]: "Int64", names[2]: "Int64"})  # the integers that may be missing
     if domain.has_row_names:

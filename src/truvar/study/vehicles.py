@@ -101,7 +101,7 @@ def resolve_vehicle(
     return None
 
 
-def start_position(state: StudyState, vehicle: str | None) -> Array | str | None:
+def _start_position(state: StudyState, vehicle: str | None) -> Array | str | None:
     """Return where a vehicle starts: its own start, or that of the cost."""
     config = state.config
     start = config.cost.start if isinstance(config.cost, Cost) else None
@@ -110,7 +110,7 @@ def start_position(state: StudyState, vehicle: str | None) -> Array | str | None
     return state.learner.actions.position(start)
 
 
-def last_position(state: StudyState, vehicle: str | None = None) -> Array | str | None:
+def _last_position(state: StudyState, vehicle: str | None = None) -> Array | str | None:
     """Return the position that travel of a vehicle starts from.
 
     That is its latest suggestion or unsuggested measurement, or else its start.
@@ -125,7 +125,7 @@ def last_position(state: StudyState, vehicle: str | None = None) -> Array | str 
             return visit.point[:d]
     if vehicle is None and state.config.vehicles:
         return None
-    return start_position(state, vehicle)
+    return _start_position(state, vehicle)
 
 
 def departure(state: StudyState, vehicle: str | None, budget: float | None = None) -> Departure:
@@ -141,8 +141,8 @@ def departure(state: StudyState, vehicle: str | None, budget: float | None = Non
     config = state.config
     actions = state.learner.actions
     own = config.vehicles.get(vehicle, Vehicle()) if vehicle is not None else Vehicle()
-    home = start_position(state, vehicle) if actions.must_return else None
-    position = last_position(state, vehicle)
+    home = _start_position(state, vehicle) if actions.must_return else None
+    position = _last_position(state, vehicle)
     if budget is None and actions.must_return:
         budget = config.limits.get("budget")
     left = np.inf
@@ -165,7 +165,7 @@ def check_starts(state: StudyState) -> None:
     config = state.config
     names: list[str | None] = [*config.vehicles] or [None]
     for name in names:
-        start = start_position(state, name)
+        start = _start_position(state, name)
         if state.learner.actions.must_return and start is None:
             owner = "the cost" if name is None else f"vehicle {name!r}"
             raise InvalidArgumentError(
@@ -211,7 +211,7 @@ def ask_next(study: BaseStudy, budget: float | None = None) -> Suggestion:
 
 
 def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
-    position = last_position(state, vehicle)
+    position = _last_position(state, vehicle)
     pending = [action for action in state.pending.values() if action.vehicle == vehicle]
     budget = None if vehicle is None else state.config.vehicles[vehicle].budget
     back = _return_cost(state, vehicle)
@@ -222,7 +222,7 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
         if isinstance(position, np.ndarray)
         else position,
         steps=sum(action.vehicle == vehicle for action, _ in state.learner.observations),
-        spent=spent_by(state, vehicle),
+        spent=_spent_by(state, vehicle),
         pending=tuple(action.id for action in pending),
         pending_cost=float(sum(action.cost for action in pending)),
         return_cost=back,
@@ -238,11 +238,11 @@ def _return_cost(state: StudyState, vehicle: str | None) -> float:
         return 0.0
     speed = 1.0 if vehicle is None else state.config.vehicles[vehicle].speed
     return actions.return_cost(
-        Departure(speed=speed, home=start_position(state, vehicle)), last_position(state, vehicle)
+        Departure(speed=speed, home=_start_position(state, vehicle)), _last_position(state, vehicle)
     )
 
 
-def spent_by(state: StudyState, vehicle: str | None) -> float:
+def _spent_by(state: StudyState, vehicle: str | None) -> float:
     """Return the cost of the measurements of a vehicle, those that failed included."""
     made = [action for action, _ in state.learner.observations]
     failed = [attempt.action for attempt in state.learner.failures]
@@ -252,4 +252,4 @@ def spent_by(state: StudyState, vehicle: str | None) -> float:
 def _committed(state: StudyState, vehicle: str | None) -> float:
     """Return the cost of all measurements and pending suggestions of a vehicle."""
     pending = sum(action.cost for action in state.pending.values() if action.vehicle == vehicle)
-    return spent_by(state, vehicle) + float(pending)
+    return _spent_by(state, vehicle) + float(pending)

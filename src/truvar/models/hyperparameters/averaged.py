@@ -24,13 +24,13 @@ from truvar.models.observations import Observations
 from truvar.models.transforms import OutputTransform
 
 # share of the squared scale of the values: the smallest noise that an ensemble is learned with
-ENSEMBLE_JITTER = 1e-8
+_ENSEMBLE_JITTER = 1e-8
 
 
 def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
     """Return the observation model of learned hyperparameters."""
     return Gaussian(
-        transform, units, min_noise=ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST_LEARNED
+        transform, units, min_noise=_ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST_LEARNED
     )
 
 
@@ -68,7 +68,7 @@ class SampledFit(Fit):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AveragedFit(SampledFit):
+class _AveragedFit(SampledFit):
     """A fit of the kernels of a family."""
 
     model: EnsembleModel
@@ -107,7 +107,7 @@ class Averaged(LearnedFamily):
         """Return the most probable hyperparameters with a sample of plausible ones."""
         setting = self.setting
         model = self._model(observations, models)
-        found = AveragedFit(
+        found = _AveragedFit(
             kernel=model.kernel,
             site_kernel=model.kernel,
             mean=setting.mean,
@@ -130,7 +130,7 @@ class Averaged(LearnedFamily):
         self, observations: Observations, current: Fit, posterior: FrozenPosterior, n: int
     ) -> FrozenPosterior:
         """Return the posterior averaged over smoothness, hyperparameters and scale."""
-        if not isinstance(current, AveragedFit) or not self.is_fitted(observations):
+        if not isinstance(current, _AveragedFit) or not self.is_fitted(observations):
             return posterior
         seed = self.setting.seed + len(observations)
         count = affordable_members(n, len(observations))
@@ -140,7 +140,7 @@ class Averaged(LearnedFamily):
 
     def has_new_outliers(self, observations: Observations, current: Fit) -> bool:
         """Return whether the values far from all others differ from those of the current fit."""
-        if not isinstance(current, AveragedFit):
+        if not isinstance(current, _AveragedFit):
             return False
         setting = self.setting
         residuals = setting.residuals(observations)

@@ -40,7 +40,7 @@ ModelT = TypeVar("ModelT", Model, EnsembleModel, NoiseModel, TaskModel)
 Offset = Callable[[Array], Array]
 """The part of the prior mean that depends on the point: from points (q, d') to (q,)."""
 
-OUTLIER_NOISE = 1e6  # noise variance of an outlier, in squares of its deviation
+_OUTLIER_NOISE = 1e6  # noise variance of an outlier, in squares of its deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +253,7 @@ class Fit:
         actions = {}
         for position in self.outliers:
             action, y = observations[position]
-            noise = action.noise + OUTLIER_NOISE * self._deviation(action, y) ** 2
+            noise = action.noise + _OUTLIER_NOISE * self._deviation(action, y) ** 2
             actions[position] = replace(action, noise=noise, noise_given=True)
         return observations.with_actions(actions)
 

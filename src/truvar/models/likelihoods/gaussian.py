@@ -24,8 +24,8 @@ from truvar.models.transforms import OutputTransform
 
 # size of a value in a learned model: scores contain fourth powers of it, which must be finite
 LARGEST_LEARNED = 1e50
-LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
-LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
+_LARGEST_DEVIATION = 1e100  # prior standard deviations of a value; the square of more overflows
+_LARGEST_KNOWN = 1e150  # size of a value with a known model, whose square must be finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Gaussian:
                 f"a learned model takes values up to {self.max_value:g} in size, got {y:.10g}; "
                 "correct it, or use larger units"
             )
-        largest = min(LARGEST_DEVIATION * prior_sd, LARGEST_KNOWN)
+        largest = min(_LARGEST_DEVIATION * prior_sd, _LARGEST_KNOWN)
         if abs(y) > largest:
             raise InvalidMeasurementError(
                 f"with a prior standard deviation of {prior_sd:.3g} values are at most {largest:g} "

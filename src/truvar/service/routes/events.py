@@ -20,8 +20,8 @@ from truvar.service.routes._common import Author, StudyName, body_class, execute
 from truvar.study.commands import Note, Receipt
 from truvar.study.study import Study
 
-POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
-KEEP_ALIVE_SECONDS = (
+_POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
+_KEEP_ALIVE_SECONDS = (
     14.0  # of silence after which a stream sends a comment, so that proxies keep it open
 )
 
@@ -91,10 +91,10 @@ async def _changes(sessions: StudySessions, name: str, version: int) -> AsyncIte
         silence = 0.0
         while version == sent:
             try:
-                version = await sessions.wait_for_change(name, sent, POLL_SECONDS)
+                version = await sessions.wait_for_change(name, sent, _POLL_SECONDS)
             except TruvarError:
                 return
-            silence += POLL_SECONDS
-            if version == sent and silence >= KEEP_ALIVE_SECONDS:
+            silence += _POLL_SECONDS
+            if version == sent and silence >= _KEEP_ALIVE_SECONDS:
                 silence = 0.0
                 yield ": keep-alive\n\n"

@@ -12,7 +12,7 @@ from truvar.service.routes._common import JSON, StudyName, file_response
 from truvar.study.study import Study
 from truvar.tabular.csv_cells import measurements_csv
 
-REPORT_SECURITY_POLICY = (
+_REPORT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 )
 
@@ -51,7 +51,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def report(name: StudyName) -> Response:
         page = await sessions.read(name, serializers.report)
         response = file_response(page, "text/html; charset=utf-8", f"{name}.html")
-        response.headers["content-security-policy"] = REPORT_SECURITY_POLICY
+        response.headers["content-security-policy"] = _REPORT_SECURITY_POLICY
         return response
 
     return routes

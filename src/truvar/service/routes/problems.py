@@ -10,7 +10,7 @@ from truvar.service._schemas import ProblemCheck, TableText
 from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import json_problem, upload_response
 
-UNNAMED = "study"  # name of a problem that is checked before it has one
+_UNNAMED = "study"  # name of a problem that is checked before it has one
 
 
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
@@ -24,11 +24,11 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def check(body: ProblemCheck, request: Request) -> Response:
         problem = json_problem(body.problem)
         return await upload_response(
-            sessions, request, "check", problem, UNNAMED, tables=body.tables
+            sessions, request, "check", problem, _UNNAMED, tables=body.tables
         )
 
     @routes.post("/problems/columns", summary="The columns of a table, for a form to choose from")
     async def columns(body: TableText, request: Request) -> Response:
-        return await upload_response(sessions, request, "columns", body.text, UNNAMED)
+        return await upload_response(sessions, request, "columns", body.text, _UNNAMED)
 
     return routes

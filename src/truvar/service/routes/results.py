@@ -15,10 +15,10 @@ from truvar.service._sessions import StudySessions
 from truvar.service.routes._common import StudyName, cached_response, json_response
 from truvar.study.study import Study
 
-STOP_F1 = "Level set: F1 score that must be reached with 97.5 % probability."
-STOP_REGRET = "Optimum: regret that must not be exceeded with 97.5 % probability."
-STOP_RELATIVE_REGRET = "Optimum: the same, as a share of the range of the posterior mean."
-STOP_IMPROVEMENT = "Optimum: expected improvement per unit cost that a measurement must promise."
+_STOP_F1 = "Level set: F1 score that must be reached with 97.5 % probability."
+_STOP_REGRET = "Optimum: regret that must not be exceeded with 97.5 % probability."
+_STOP_RELATIVE_REGRET = "Optimum: the same, as a share of the range of the posterior mean."
+_STOP_IMPROVEMENT = "Optimum: expected improvement per unit cost that a measurement must promise."
 
 
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
@@ -73,13 +73,13 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     )
     async def stop(
         name: StudyName,
-        f1: Annotated[float | None, Query(gt=0, le=1, description=STOP_F1)] = None,
-        regret: Annotated[float | None, Query(ge=0, description=STOP_REGRET)] = None,
+        f1: Annotated[float | None, Query(gt=0, le=1, description=_STOP_F1)] = None,
+        regret: Annotated[float | None, Query(ge=0, description=_STOP_REGRET)] = None,
         relative_regret: Annotated[
-            float | None, Query(ge=0, description=STOP_RELATIVE_REGRET)
+            float | None, Query(ge=0, description=_STOP_RELATIVE_REGRET)
         ] = None,
         improvement_per_cost: Annotated[
-            float | None, Query(ge=0, description=STOP_IMPROVEMENT)
+            float | None, Query(ge=0, description=_STOP_IMPROVEMENT)
         ] = None,
     ) -> Response:
         def work(study: Study) -> Any:
