@@ -24,8 +24,13 @@ GRID = tv.Domain.grid(x=np.linspace(0, 1, 7), y=np.linspace(0, 2, 6))
 BOX = tv.Domain.box(x=(0, 1), y=(0, 2), representers=36)
 
 
+def dyadic(x: np.ndarray) -> np.ndarray:
+    """Round to 20 binary places, so that sums and differences with such numbers are exact."""
+    return np.round(x * 2.0**20) / 2.0**20
+
+
 def slope(points: np.ndarray) -> np.ndarray:
-    return 30.0 + 20.0 * points[:, 0] - 7.0 * points[:, 1] ** 2
+    return dyadic(30.0 + 20.0 * points[:, 0] - 7.0 * points[:, 1] ** 2)
 
 
 def gentle(points: np.ndarray) -> np.ndarray:
@@ -59,7 +64,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def residual(x: np.ndarray) -> float:
-    return float(np.sin(5 * x[0]) + np.cos(3 * x[1]))
+    return float(dyadic(np.sin(5 * x[0]) + np.cos(3 * x[1])))
 
 
 def rows_to_measure(domain: tv.Domain, count: int = 14) -> np.ndarray:

@@ -13,6 +13,7 @@ from truvar.acquisition import Policy
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
 from truvar.algorithm.learner import ActiveLearner
 from truvar.algorithm.loop import State
+from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
@@ -130,10 +131,7 @@ class StatementInputs:
 
     def user_moments(self) -> tuple[Array, Array]:
         """Return mean and standard deviation at the sites, in the user's units: (n,) each."""
-        weights = self.posterior.shares
-        means, sds = self.transform.inverse_each(self.means, self.variances)
-        mean = weights @ means
-        return mean, np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+        return _mixture_moments(self.transform, self.posterior, self.means, self.variances)
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
@@ -147,8 +145,7 @@ class StatementInputs:
         """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
         surrogate = learner.surrogate
         sites = surrogate.target_sites
-        is_exact = isinstance(learner.policy.confidence.beta, TheoremBeta | RKHSBeta)
-        posterior = surrogate.freeze() if is_exact else surrogate.freeze_average()
+        posterior = _claim_posterior(learner)
         if len(posterior.members) == 1 and surrogate.mean is not None:
             means, variances = (moment[None, :].copy() for moment in surrogate.moments)
         else:  # the uncertainty of an estimated constant counts
@@ -180,6 +177,41 @@ class StatementInputs:
             allows=allows,
             outliers=outliers,
         )
+
+
+def reports_average(surrogate: Surrogate) -> bool:
+    """Return whether mean and standard deviation are reported of the model that claims are made of.
+
+    They are for a learned model, so that moments and claims agree. Tails that a transform stretches
+    would move the mean far from what was measured: it is that of the model of choices then.
+    """
+    return surrogate.ensemble is not None and surrogate.transform.is_identity
+
+
+def predict(learner: ActiveLearner, points: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation at points (q, d), in the user's units: (q,) each.
+
+    At the points of the domain they are those of the result.
+    """
+    surrogate = learner.surrogate
+    if not reports_average(surrogate):
+        mean, variance = surrogate.predict(points)
+        return mean, np.sqrt(variance)
+    posterior = _claim_posterior(learner)
+    moments = posterior.predict(surrogate.target_points(points))
+    return _mixture_moments(surrogate.transform, posterior, *moments)
+
+
+def predict_measurement(learner: ActiveLearner, action: Action) -> tuple[float, float]:
+    """Return mean and sd of the value that a measurement would give, in the user's units."""
+    surrogate = learner.surrogate
+    if action.task != 0 or not reports_average(surrogate):
+        mean, variance = surrogate.predict_measurement(action)
+        return mean, float(np.sqrt(variance))
+    posterior = _claim_posterior(learner)
+    means, variances = posterior.predict(action.point[None, :])
+    found = _mixture_moments(surrogate.transform, posterior, means, variances + action.noise)
+    return float(found[0][0]), float(found[1][0])
 
 
 def member_moments(surrogate: Surrogate) -> tuple[Array, Array]:
@@ -296,3 +328,20 @@ class CertificateInputs:
         if isinstance(schedule, RKHSBeta):
             return check.misfit > schedule.norm**2 + len(check.ids)
         return True
+
+
+def _claim_posterior(learner: ActiveLearner) -> FrozenPosterior:
+    """Return the posterior that claims are made with."""
+    is_exact = isinstance(learner.policy.confidence.beta, TheoremBeta | RKHSBeta)
+    surrogate = learner.surrogate
+    return surrogate.freeze() if is_exact else surrogate.freeze_average()
+
+
+def _mixture_moments(
+    transform: OutputTransform, posterior: FrozenPosterior, means: Array, variances: Array
+) -> tuple[Array, Array]:
+    """Return mean and standard deviation of a mixture in the user's units: (q,) each."""
+    weights = posterior.shares
+    means, sds = transform.inverse_each(means, variances)
+    mean = weights @ means
+    return mean, np.sqrt(weights @ (sds**2 + (means - mean) ** 2))

@@ -156,7 +156,8 @@ def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
     within = covariance(points, points)
     within[np.diag_indices_from(within)] += np.maximum(noise, _MIN_NOISE_SHARE * signal)
     lower = robust_cholesky(within)
-    residuals = conditions.z - prior_mean(points)
+    # Members with hardly any noise magnify rounding errors, which a large offset must not add to.
+    residuals = (conditions.z if offset is None else conditions.z - offset(points)) - shift
     return FrozenMember(
         covariance=covariance,
         prior_variance=lambda points: np.full(len(points), signal + constant),

@@ -9,7 +9,7 @@ from truvar.algorithm.recommendation import best_observed, best_point
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
 from truvar.inference.certificate import certify
-from truvar.inference.inputs import CertificateInputs
+from truvar.inference.inputs import CertificateInputs, reports_average
 from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
@@ -108,11 +108,8 @@ class Conclusions:
         state_in_units = learner.reported_state
         regions = state_in_units.regions
         source = self.statement_inputs()
-        # Claims and moments of a learned model are of one average, so that they agree. Tails that a
-        # transform stretches would move the mean far from what was measured.
-        surrogate = learner.surrogate
-        is_plain = surrogate.ensemble is None or not surrogate.transform.is_identity
-        moments = learner.moments if is_plain else source.user_moments()
+        is_averaged = reports_average(learner.surrogate)
+        moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)

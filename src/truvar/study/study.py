@@ -29,6 +29,7 @@ from truvar.exceptions import (
     InvalidModelError,
     TruvarError,
 )
+from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
@@ -448,20 +449,17 @@ class Study(BaseStudy, LocalViews):
         if given is None or given.fixed is None:
             return self.result().best_for(context)
         x = best_in_context(self._learner, given)
-        mean, variance = self._learner.surrogate.predict(x[None, :])
-        return Best(None, self.domain.named(x), float(mean[0]), float(np.sqrt(variance[0])))
+        mean, sd = predict(self._learner, x[None, :])
+        return Best(None, self.domain.named(x), float(mean[0]), float(sd[0]))
 
     def predict(self, points: ArrayLike) -> tuple[Array, Array]:
-        mean, variance = self._learner.surrogate.predict(self.domain.encode(points))
-        return mean, np.sqrt(variance)
+        return predict(self._learner, self.domain.encode(points))
 
     def predict_measurement(
         self, what: Suggestion | int | Mapping[str, Any]
     ) -> tuple[float, float]:
-        surrogate = self._learner.surrogate
-        mean, variance = surrogate.predict_measurement(resolve_action(self._state, what))
-        sd = float(np.sqrt(variance)) if surrogate.fitted else float("inf")
-        return mean, sd
+        mean, sd = predict_measurement(self._learner, resolve_action(self._state, what))
+        return mean, sd if self._learner.surrogate.fitted else float("inf")
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
         return lookahead(self._learner, resolve_action(self._state, what))
