@@ -47,8 +47,8 @@ LIMITS = {
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,
-    "public names": 773,
-    "of these unused": 99,
+    "public names": 777,
+    "of these unused": 100,
     "not offered": 4,
 }
 
