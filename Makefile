@@ -5,12 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 MINIMUM := .venv-minimum
 PEERS := .venv-peers
+FIELD_ENV := .venv-field
+FIELD_TF_ENV := .venv-field-tf
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-portable test-minimum test-peers test-stress test-slow coverage lint format bench docs note release-check clean
+.PHONY: help run check test test-portable test-minimum test-peers test-stress test-slow coverage lint format bench field docs note release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +59,10 @@ format: $(VENV)/.ready-dev  ## let ruff rewrite what it can
 bench: $(VENV)/.ready-bench  ## measure speed
 	$(BIN)/python -m benchmarks
 
+field: $(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready  ## compare with peers at equal cost, for hours: make field FIELD="--starts 5"
+	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
+	$(FIELD_TF_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
+
 docs: $(VENV)/.ready-docs  ## run the tutorials and build the documentation into site/
 	$(BIN)/python docs/pages.py $(wildcard docs/tutorials/*.md)
 	$(BIN)/python -m mkdocs build --strict
@@ -68,7 +74,7 @@ release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and 
 	$(BIN)/python .ci/release_check.py
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist site $(MINIMUM) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf build dist site $(MINIMUM) $(PEERS) $(FIELD_ENV) $(FIELD_TF_ENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Which extras a stamp stands for.
@@ -101,7 +107,7 @@ $(MINIMUM)/.ready: pyproject.toml .ci/minimum_versions.py
 
 # The tests that need PyTorch. Where pip finds a build for processors alone, such as 2.9.0+cpu, it takes that one.
 PEER_TESTS := $(addprefix tests/,integrations/test_botorch.py models/test_learned_tasks.py benchmarks/test_scratch.py \
-    docs/test_integrations_page.py)
+    benchmarks/test_field.py docs/test_integrations_page.py)
 
 $(PEERS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
@@ -121,3 +127,12 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "truvar needs Python 3.11 or newer and $(PYTHON) is not; try: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+# What `benchmarks.field` compares with: PyTorch and TensorFlow do not share an environment.
+$(FIELD_ENV)/.ready: EXTRAS := bench,peers,field
+$(FIELD_TF_ENV)/.ready: EXTRAS := bench,field-tf
+
+$(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@

@@ -1,0 +1,1 @@
+"""truvar and its peers side by side, at equal cost."""

@@ -1,0 +1,65 @@
+"""HetGPy: level sets of noisy simulators, with replication."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from hetgpy import homGP
+from hetgpy.contour import crit_cSUR, crit_ICU, crit_MEE
+
+from benchmarks.field.peers.base import ModelPeer
+from benchmarks.instances import Array
+
+REFERENCE_POINTS = 200  # of the integral of ICU
+
+
+class _HetGPy(ModelPeer):
+    """A homoscedastic model with Matern-5/2, and one of the criteria for contours.
+
+    Criteria score one candidate at a time: they take several as one batch.
+    """
+
+    repeats = True  # a candidate may be measured again
+
+    def fit(self) -> tuple[Array, Array]:
+        self.model = homGP()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = np.array(self.values)
+            self.model.mle(self.points[self.rows], values, covtype="Matern5_2")
+            found = self.model.predict(self.points)
+        return found["mean"].ravel(), np.sqrt(np.maximum(found["sd2"].ravel(), 0.0))
+
+    def each(self, criterion: Callable[[Array], Array]) -> Array:
+        """Return the scores of a criterion for every candidate alone."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [float(np.sum(criterion(x[None, :]))) for x in self.points]
+        return np.nan_to_num(np.array(found), nan=-np.inf)
+
+
+class MEE(_HetGPy):
+    """Maximum empirical error."""
+
+    def scores(self, costs: Array) -> Array:
+        return np.asarray(crit_MEE(self.points, self.model, self.threshold))
+
+
+class CSUR(_HetGPy):
+    """Contour stepwise uncertainty reduction."""
+
+    def scores(self, costs: Array) -> Array:
+        return self.each(lambda x: crit_cSUR(x, self.model, self.threshold))
+
+
+class ICU(_HetGPy):
+    """Integrated contour uncertainty over a sample of the candidates."""
+
+    def scores(self, costs: Array) -> Array:
+        rng = np.random.default_rng([self.seed, len(self.rows)])
+        count = min(REFERENCE_POINTS, len(self.points))
+        reference = self.points[rng.choice(len(self.points), count, replace=False)]
+        known = self.model.predict(x=reference)
+        return self.each(lambda x: crit_ICU(x, self.model, reference, self.threshold, preds=known))
