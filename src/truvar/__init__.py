@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.acquisition.confidence import RKHSBeta as RKHSBeta
     from truvar.acquisition.confidence import TheoremBeta as TheoremBeta
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.information import *
     from truvar.acquisition.plus import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *

@@ -29,6 +29,8 @@ POLICY_MODULES: dict[str, str] = {
     "GCHK": "truvar.acquisition.analytic",
     "Straddle": "truvar.acquisition.analytic",
     "SUR": "truvar.acquisition.entropy",
+    "BES": "truvar.acquisition.information",
+    "ITL": "truvar.acquisition.information",
     "Variance": "truvar.acquisition.analytic",
     "Random": "truvar.acquisition.sampling",
 }

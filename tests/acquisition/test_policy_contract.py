@@ -36,6 +36,8 @@ VARIANTS = (
     tv.GCHK(epsilon=0.1, per_cost=True),
     tv.GCHK(beta=tv.LogBeta(1.0)),
     tv.SUR(representers=5, per_cost=True),
+    tv.BES(per_cost=True),
+    tv.ITL(representers=5, per_cost=True),
     tv.Variance(per_cost=True),
 )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot read the table
     from truvar.acquisition.base import ProposalPolicy as ProposalPolicy
     from truvar.acquisition.base import StartingPolicy as StartingPolicy
     from truvar.acquisition.entropy import *
+    from truvar.acquisition.information import *
     from truvar.acquisition.plus import *
     from truvar.acquisition.sampling import *
     from truvar.acquisition.truvar import *

@@ -144,7 +144,7 @@ def _draw(context: PolicyContext, representers: int, count: int) -> PosteriorDra
     )
 
 
-def _tiles(
+def surprise_tiles(
     context: PolicyContext, sites: Index, candidates: Candidates
 ) -> Iterator[tuple[slice, int, Array, Array]]:
     """Yield by tile and noise level: the candidate rows, the level, `step` (R, m) and d (m,)."""
@@ -222,7 +222,7 @@ class ES(BasePolicy):
             return improvement
         edges = interval_edges()
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(context, draws.sites, candidates):
+        for rows, level, step, _ in surprise_tiles(context, draws.sites, candidates):
             weights, rest = draws.weights(step)
             out = np.empty(len(rest))
             entropy.cell_information(
@@ -268,7 +268,7 @@ class PES(BasePolicy):
         mean, sd = moments(context, candidates)
         competes = context.is_target(candidates.points)  # candidates that x* must beat
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, d in _tiles(context, draws.sites, candidates):
+        for rows, level, step, d in surprise_tiles(context, draws.sites, candidates):
             weights, rest_sd = draws.weights(step)
             scale = np.sqrt(np.where(d > 0, d, 1.0))
             rest = rest_sd.astype(float) ** 2
@@ -326,7 +326,7 @@ class MRS(BasePolicy):
         key = ("hessian", self.representers, self.draws)
         maximisers, hessian = context.cached(key, lambda: _hessian_of_maximum(draws))
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(context, draws.sites, candidates):
+        for rows, level, step, _ in surprise_tiles(context, draws.sites, candidates):
             gains[rows, level] = (step[maximisers] * (hessian @ step)).sum(axis=0)
         return np.maximum(gains, 0.0)
 
@@ -429,7 +429,7 @@ class SUR(BasePolicy):
             key, lambda: self._ambiguous_rows(context)
         )
         gains = np.empty_like(candidates.noise)
-        for rows, level, step, _ in _tiles(context, sites, candidates):
+        for rows, level, step, _ in surprise_tiles(context, sites, candidates):
             out = np.empty(step.shape[1])
             ambiguity.ambiguity_reductions_by_quadrature(
                 step, square, variance, multiplicity, QUADRATURE_NODES, QUADRATURE_WEIGHTS, out
