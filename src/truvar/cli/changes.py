@@ -60,13 +60,14 @@ def _run(command: type[commands.Command], arguments: argparse.Namespace) -> int:
     targets = given.kind.read(given)
     study = given.study
     pending = [suggestion.id for suggestion in study.pending]
-    has_effect = given.interface.target != "text"
-    before = result_before(arguments, study) if has_effect else None
+    compares = not arguments.json and given.interface.target != "text"
+    before = study.result() if compares else None
     options = given_options(arguments, command)
     with study.transaction() if len(targets) > 1 else nullcontext():
         receipt = Receipt.merged([study.execute(command(*each, **options)) for each in targets])
     _report(given, before, receipt)
     ended = [id_ for id_ in receipt.ids if id_ in pending]
+    # without --again, a command that has the option excludes the places of pending suggestions
     if ended and not getattr(arguments, "again", True) and before is not None:
         listed = ", ".join(map(str, ended))
         _print_text(f"not suggested again until allowed: {listed} (truvar allow {ended[0]})")
@@ -230,11 +231,6 @@ def _labelled_row(words: list[str], domain: Domain) -> int | None:
 
 # -- output, which `truvar tell` shares
 # --------------------------------------------------------------------------------------------------
-
-
-def result_before(arguments: argparse.Namespace, study: Study) -> Result | None:
-    """Return the result before a change, for the text to compare with; None with --json."""
-    return None if arguments.json else study.result()
 
 
 def print_change(

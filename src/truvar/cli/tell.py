@@ -7,7 +7,7 @@ import argparse
 from truvar.cli._common import Command, add_json, add_options, add_path, given_options
 from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, own_words, study_arguments
-from truvar.cli.changes import print_change, result_before
+from truvar.cli.changes import print_change
 from truvar.exceptions import InvalidArgumentError
 from truvar.study.commands import Tell, TellRepeats
 
@@ -56,7 +56,7 @@ def _tell(arguments: argparse.Namespace) -> int:
         table = read_measurements(arguments.csv, study, arguments)
         measurements = table.new
         notices = [table.notice.removeprefix("; ")] if table.repeated else []
-    before = result_before(arguments, study)
+    before = None if arguments.json else study.result()
     receipt = tell_all(study, measurements)
     warnings = [*receipt.warnings.values(), *notices]
     print_change(study, before, "told", receipt.ids, receipt.ids, warnings)
@@ -78,7 +78,7 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     target = words[:count]
     values = words[count:]
     parsed = [parse_words([*target, value], study.domain)[0] for value in values or [""]]
-    before = result_before(arguments, study)
+    before = None if arguments.json else study.result()
     numbers = [measurement.value for measurement in parsed]
     command = TellRepeats(parsed[0].what, numbers, **given_options(arguments, TellRepeats))
     receipt = study.execute(command)
