@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from docs.hooks import on_page_markdown
 from docs.pages import (
     DOCS,
     FROM_ELSEWHERE,
@@ -135,7 +136,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_pages_name_every_policy_and_every_command() -> None:
     policies = text("docs/policies.md")
-    commands = text("docs/reference/command-line.md")
+    commands = on_page_markdown(text("docs/reference/command-line.md"))
     assert [name for name in policy_classes() if f"(`{name}`)" not in policies] == []
     assert [command.name for command in COMMANDS if f"`{command.name}`" not in commands] == []
 

@@ -1,22 +1,36 @@
 """Requests, command line and Python have the arguments and limits of the commands, which are declared once."""
 
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
+import truvar as tv
 from truvar.cli import COMMANDS
 from truvar.cli._parser import command_help
 from truvar.exceptions import InvalidArgumentError
+from truvar.remote._encoding import encode_command
 from truvar.study import commands
-from truvar.study.commands import ARGUMENTS, MAX_LEASE, Ask, Receipt
+from truvar.study._handlers import HANDLERS
+from truvar.study.commands import ARGUMENTS, INTERFACES, MAX_LEASE, Ask, Receipt
 from truvar.study.limits import DEFAULT_RETRIES
 
 OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise, or do not have
-ALL = [each for each in commands.Command.__subclasses__() if each is not commands.Fit]
+ALL = [each for each in HANDLERS if each is not commands.Fit]
+TARGETS: dict[str, Any] = {"measurement": 1, "value": 1, "point": {"x": 0.5}, "place": "x > 0.5"}
+VALUES: dict[type, Any] = {bool: True, float: 0.5, int: 1, str: "text"}
 
 
 def arguments_of(command: type[commands.Command]) -> set[str]:
     return {field.name for field in fields(command)} - OWN
+
+
+def sample(field: Any, target: str) -> Any:
+    """Return a value of a field; one that must match a pattern is the default."""
+    if field.name == "what":
+        return TARGETS[target]
+    argument = ARGUMENTS[field.name]
+    return field.default if "pattern" in argument.limits else VALUES[argument.kind]
 
 
 @pytest.mark.parametrize("command", ALL)
@@ -30,6 +44,17 @@ def test_the_body_of_a_request_has_the_arguments_of_its_command(command):
     body = schemas.body_of(command)
     assert set(body.model_fields) == arguments_of(command)
     assert all(field.description for field in body.model_fields.values())
+
+
+@pytest.mark.parametrize("command", INTERFACES)
+def test_a_command_arrives_at_a_server_as_it_was_sent(command):
+    routes = pytest.importorskip("truvar.service.routes.commands", reason="needs truvar[service]")
+    schemas = pytest.importorskip("truvar.service._schemas", reason="needs pydantic")
+    study = tv.Study(tv.Domain.grid(x=[0.0, 0.5, 1.0]), tv.LevelSet(0.5))
+    target = INTERFACES[command].target
+    sent = command(**{field.name: sample(field, target) for field in fields(command)})
+    body = schemas.body_of(command, routes._FORMS[target][0])
+    assert body(**encode_command(sent, study.domain)).command(study) == sent
 
 
 @pytest.mark.parametrize("command", ALL)

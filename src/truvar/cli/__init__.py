@@ -27,6 +27,7 @@ from truvar.cli._parser import build_parser, command_help
 from truvar.cli.ask import ASK
 from truvar.cli.backtest import BACKTEST
 from truvar.cli.bounds import BOUNDS
+from truvar.cli.changes import subcommands
 from truvar.cli.completion import COMPLETION
 from truvar.cli.export_import import EXPORT, IMPORT
 from truvar.cli.help import HELP
@@ -34,13 +35,12 @@ from truvar.cli.init import INIT
 from truvar.cli.maintenance import BACKUP, CHECK
 from truvar.cli.mcp import MCP
 from truvar.cli.new import NEW
-from truvar.cli.places import ALLOW, EXCLUDE, FAIL
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.schema import SCHEMA
 from truvar.cli.serve import SERVE
 from truvar.cli.status import REPORT, STATUS
-from truvar.cli.tell import CORRECT, NOTE, TELL, WITHDRAW
+from truvar.cli.tell import TELL
 from truvar.cli.token import TOKEN
 from truvar.exceptions import TruvarError
 from truvar.messages import interface
@@ -55,12 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     ASK,
     TELL,
     STATUS,
-    CORRECT,
-    WITHDRAW,
-    EXCLUDE,
-    FAIL,
-    ALLOW,
-    NOTE,
+    *subcommands(),
     REPORT,
     EXPORT,
     IMPORT,

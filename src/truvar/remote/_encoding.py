@@ -13,7 +13,7 @@ from truvar.domain.constraints import PolygonConstraint, is_geometry, polygon_of
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError
 from truvar.study._inputs import as_point
-from truvar.study.commands import Allow, Command, Exclude, Tell, TellRepeats
+from truvar.study.commands import INTERFACES, Command, Tell, TellRepeats
 from truvar.study.suggestion import Suggestion
 
 REQUEST_NAMES = {"vehicle": "who"}  # of arguments, which servers of earlier releases know too
@@ -35,10 +35,12 @@ def encode_command(command: Command, domain: Domain) -> dict[str, Any]:
         value = getattr(command, field.name)
         if field.name not in LOCAL_FIELDS and value is not None:
             body[REQUEST_NAMES.get(field.name, field.name)] = plain(value)
-    if isinstance(command, (Exclude, Allow)):
-        return body | _encode_place(command.what, domain)
-    if hasattr(command, "what"):
-        body |= encode_target(as_point(domain, command.what))
+    what = getattr(command, "what", None)
+    interface = INTERFACES.get(type(command))
+    if interface is not None and interface.target == "place":
+        return body | _encode_place(what, domain)
+    if what is not None:
+        body |= encode_target(as_point(domain, what))
     needs_key = isinstance(command, TellRepeats) or (isinstance(command, Tell) and "point" in body)
     if needs_key and "key" not in body:
         body["key"] = token_urlsafe(16)

@@ -19,8 +19,9 @@ from truvar.problem.schema import (
     Text,
     text_or_table,
 )
+from truvar.service._limits import is_plain_text
 from truvar.storage.base import MAX_NAME_LENGTH
-from truvar.study.commands import ARGUMENTS, MAX_REASON_LENGTH, Command
+from truvar.study.commands import ARGUMENTS, INTERFACES, MAX_REASON_LENGTH, Command
 from truvar.study.study import Study
 
 Id = Annotated[
@@ -214,6 +215,10 @@ class PlaceBody(CommandBody):
             raise rule_error(
                 f"one place is expected, got {', '.join(self.places)}; give one of them"
             )
+        if not self.places and not INTERFACES[self.command_class].everywhere:
+            raise rule_error(
+                "a place is needed, got none; give an id, point, region, condition, polygon or rows"
+            )
         return self
 
     def target(self, study: Study) -> dict[str, Any]:
@@ -231,14 +236,15 @@ class PlaceBody(CommandBody):
         return {"what": mask}
 
 
-class RequiredPlaceBody(PlaceBody):
-    """A command about a place, which must be given."""
+class TextBody(CommandBody):
+    """A command that is a text, without control characters."""
 
     @model_validator(mode="after")
-    def _check_given(self) -> Self:
-        if not self.places:
+    def _check(self) -> Self:
+        if not is_plain_text(self.arguments["text"]):
             raise rule_error(
-                "a place is needed, got none; give an id, point, region, condition, polygon or rows"
+                f"a {self.command_class.name} must be plain text, got a control character; leave "
+                "it out"
             )
         return self
 

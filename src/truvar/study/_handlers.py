@@ -2,8 +2,8 @@
 
 A handler decides and writes; every event takes effect as it is written, and a handler may be called
 again if others wrote in the meantime (`_session.StudySession.change`). A new command is a class of
-`commands`, a handler here with a line of `HANDLERS`, a method of
-`_command_methods.CommandMethods`, a route and a subcommand: docs/architecture.md lists them.
+`commands` with an entry of `INTERFACES`, a handler here with a line of `HANDLERS`, and a method of
+`_command_methods.CommandMethods`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 A command is a frozen dataclass with the arguments of the method of the same name, and `check()`
 returns it with checked values. `Study` executes it by a function of `truvar.study._handlers`;
 `RemoteStudy` sends it to a server. `ARGUMENTS` has the descriptions and limits, from which the
-bodies of requests and the options of the command line are made. The command line reads them before
-it loads numerical libraries, so only the checks import these.
+bodies of requests and the options of the command line are made, and `INTERFACES` what the routes
+and subcommands themselves are made from. The command line reads them before it loads numerical
+libraries, so only the checks import these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from truvar.exceptions import (
     Finished,
@@ -102,6 +103,35 @@ ARGUMENTS: dict[str, Argument] = {
     "again": Argument(bool, "The place of a suggestion may be suggested again.", is_option=True),
     "text": Argument(str, "The remark.", {"min_length": 1}),
 }
+
+
+Target = Literal["measurement", "value", "point", "place", "text"]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The route and the subcommand of a command.
+
+    Attributes:
+        target: What the command is about, which decides how it is named and answered: a suggestion
+            or "measurement" by its id, the "value" of one (the fields `what` and `y`), a "point" by
+            its coordinates or the id of its suggestion, a "place" as `exclude` takes it, or nothing
+            but a "text" (the field of that name).
+        done: Participle with which the command line reports it.
+        summary: Summary of the route, an imperative without a period.
+        help: Help of the subcommand, an imperative without a capital and a period.
+        words: Help of the words that name the target.
+        example: Command lines, one per line.
+        everywhere: Whether a place may be left out, which means everywhere.
+    """
+
+    target: Target
+    done: str
+    summary: str
+    help: str
+    words: str
+    example: str
+    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -398,3 +428,63 @@ class Fit(Command):
         from truvar.tabular.tables import as_table
 
         return replace(self, frame=as_table(self.frame))
+
+
+_PLACE = (
+    "id of a suggestion or measurement, coordinates or label of a point, or a condition such as "
+    "'x + y > 3'"
+)
+
+# in the order of the help; the other commands have routes and subcommands of their own
+INTERFACES: dict[type[Command], Interface] = {
+    Correct: Interface(
+        target="value",
+        done="corrected",
+        summary="Correct the value of a measurement",
+        help="correct a measured value",
+        words="id of the measurement, and its correct value",
+        example="truvar correct 3 2.7",
+    ),
+    Withdraw: Interface(
+        target="measurement",
+        done="withdrawn",
+        summary="Withdraw a suggestion, or remove a measurement",
+        help="withdraw suggestions that will not be measured, or measurements made by mistake",
+        words="ids of suggestions that will not be measured, or of measurements made by mistake",
+        example="truvar withdraw 5\ntruvar withdraw lake.db 5 6",
+    ),
+    Exclude: Interface(
+        target="place",
+        done="excluded",
+        summary="Exclude a place that cannot be measured",
+        help="exclude a place that cannot be measured: it is not suggested any more",
+        words=_PLACE,
+        example="truvar exclude 5 --reason 'under a jetty'\n"
+        "truvar exclude lake.db 'distance_m > 1200 and depth_m < -15'",
+    ),
+    Fail: Interface(
+        target="point",
+        done="failed",
+        summary="Record that a measurement failed",
+        help="record that a measurement failed: the study learns where that is likely",
+        words="id of the suggestion whose measurement failed, or the coordinates of the point",
+        example="truvar fail 5 --reason 'probe stuck in weed'",
+    ),
+    Allow: Interface(
+        target="place",
+        done="allowed",
+        summary="Allow a place again; without one, everywhere",
+        help="allow a place again that was excluded or withdrawn, or where a measurement failed",
+        words=_PLACE,
+        example="truvar allow 5\ntruvar allow lake.db 'distance_m > 1200'\ntruvar allow --all",
+        everywhere=True,
+    ),
+    Note: Interface(
+        target="text",
+        done="noted",
+        summary="Add a remark to the event log",
+        help="add a note to the event log",
+        words="text of the note",
+        example="truvar note 'the probe was cleaned'",
+    ),
+}

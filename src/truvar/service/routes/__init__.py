@@ -10,15 +10,13 @@ from truvar.service._limits import ServiceLimits
 from truvar.service._sessions import StudySessions
 from truvar.service.routes import (
     analysis,
+    commands,
     events,
     exports,
-    measurements,
-    places,
     problems,
     results,
     server,
     studies,
-    suggestions,
 )
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -47,9 +45,7 @@ def api_router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
         server,
         problems,
         studies,
-        suggestions,
-        measurements,
-        places,
+        commands,
         events,
         results,
         analysis,

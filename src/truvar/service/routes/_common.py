@@ -12,12 +12,10 @@ from truvar.messages import current_interface
 from truvar.problem.schema import ProblemSpec
 from truvar.service._disconnection import while_connected
 from truvar.service._limits import is_plain_text
-from truvar.service._schemas import CommandBody
 from truvar.service._sessions import StudySessions
 from truvar.service._uploads import Upload, UploadKind
 from truvar.service.serializers import encode
 from truvar.storage.base import MAX_AUTHOR_LENGTH, MAX_STORED_NAME_LENGTH
-from truvar.study.commands import Receipt
 from truvar.study.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,31 +66,6 @@ def file_response(content: str, media_type: str, name: str) -> Response:
     return Response(content.encode(), media_type=media_type, headers=headers)
 
 
-async def change_study(
-    sessions: StudySessions, name: str, author: str | None, work: Callable[[Study], Any]
-) -> Response:
-    """Change a study and return the answer of `work` in JSON."""
-
-    def signed(study: Study) -> Any:
-        study.author = author_name(author)
-        return work(study)
-
-    return json_response(await sessions.write(name, signed))
-
-
-async def execute(
-    sessions: StudySessions,
-    name: str,
-    author: str | None,
-    body: CommandBody,
-    answer: Callable[[Study, Receipt], Any],
-) -> Response:
-    """Execute the command of a request and return the answer, made from the receipt, in JSON."""
-    return await change_study(
-        sessions, name, author, lambda study: answer(study, study.execute(body.command(study)))
-    )
-
-
 async def upload_response(
     sessions: StudySessions,
     request: Request,
@@ -135,14 +108,3 @@ async def cached_response(
     """Return the answer of `work` in JSON, made once for each version of the study."""
     content = await sessions.read_cached(name, key, lambda study: encode(work(study)))
     return Response(content, media_type=JSON)
-
-
-def change_summary(study: Study, receipt: Receipt) -> dict[str, Any]:
-    """Return the short answer to a command, as it is sent over slow connections."""
-    return {
-        "id": receipt.ids[0] if receipt.ids else 0,
-        "version": study.version,
-        "steps": study.steps,
-        "spent": study.spent,
-        "epsilon": study.epsilon,
-    }

@@ -1,4 +1,4 @@
-"""The event log: notes, past events and live changes."""
+"""The event log: past events and live changes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import asyncio
 import json
 import weakref
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response, StreamingResponse
 
-from truvar.exceptions import InvalidArgumentError, TruvarError
+from truvar.exceptions import TruvarError
 from truvar.service import serializers
-from truvar.service._limits import ServiceLimits, is_plain_text
-from truvar.service._schemas import CommandBody, body_of
+from truvar.service._limits import ServiceLimits
 from truvar.service._sessions import StudySessions
-from truvar.service.routes._common import Author, StudyName, body_class, execute, json_response
-from truvar.study.commands import Note, Receipt
-from truvar.study.study import Study
+from truvar.service.routes._common import StudyName, json_response
 
 _POLL_SECONDS = 2.0  # between two looks at the event log for a stream of changes
 _KEEP_ALIVE_SECONDS = (
@@ -36,19 +33,6 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     """Return the routes of the event log of a study."""
     routes = APIRouter()
     streams = asyncio.Semaphore(limits.streams)
-
-    @routes.post("/studies/{name:path}/note", summary="Add a remark to the event log")
-    @body_class(body_of(Note, text={"max_length": limits.text}))
-    async def note(name: StudyName, body: CommandBody, author: Author = None) -> Response:
-        if not is_plain_text(body.arguments["text"]):
-            raise InvalidArgumentError(
-                "a note must be plain text, got a control character; leave it out"
-            )
-
-        def answer(study: Study, receipt: Receipt) -> Any:
-            return {"version": receipt.version}
-
-        return await execute(sessions, name, author, body, answer)
 
     @routes.get("/studies/{name:path}/events", summary="The events, newest first")
     async def events(

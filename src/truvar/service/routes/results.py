@@ -1,4 +1,4 @@
-"""Results of a study: status, result, certificate, posterior and history."""
+"""Results of a study: status, result, certificate, posterior, measurements and history."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     )
     async def posterior(name: StudyName) -> Response:
         return await cached_response(sessions, name, "posterior", serializers.posterior)
+
+    @routes.get("/studies/{name:path}/measurements", summary="The measurements, in order")
+    async def measurements(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {"measurements": serializers.measurements(study)}
+
+        return await cached_response(sessions, name, "measurements", work)
+
+    @routes.get("/studies/{name:path}/failures", summary="The measurements that failed, in order")
+    async def failures(name: StudyName) -> Response:
+        def work(study: Study) -> Any:
+            return {"failures": serializers.failures(study)}
+
+        return await cached_response(sessions, name, "failures", work)
 
     @routes.get(
         "/studies/{name:path}/history", summary="Progress after each measurement, as columns"
