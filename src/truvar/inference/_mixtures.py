@@ -17,7 +17,8 @@ from scipy.special import ndtr
 
 from truvar._typing import Array, Index
 
-N_BISECTIONS = 45  # halvings of an interval that contains a quantile
+MAX_STEPS = 100  # of the search for a quantile
+QUANTILE_TOLERANCE = 1e-13  # share of the interval that a quantile is searched in
 
 
 def probability_above(
@@ -42,7 +43,10 @@ def normal_distribution(u: Array) -> Array:
 def mixture_quantile(
     means: Array, variances: Array, level: float, weights: Array | None = None
 ) -> Array:
-    """Return the quantile of a mixture of normals, (n,), by bisection.
+    """Return the quantile of a mixture of normals, (n,).
+
+    Newton's method; where it leaves the interval that holds the quantile, or does not halve its
+    steps, the interval is halved.
 
     Args:
         means: Means of the members. (members, n)
@@ -57,12 +61,35 @@ def mixture_quantile(
     reach = abs(normal_quantile) + 1e-9
     low = (means - reach * sd).min(axis=0)
     high = (means + reach * sd).max(axis=0)
-    for _ in range(N_BISECTIONS):
-        middle = (low + high) / 2
-        too_low = 1.0 - probability_above(means, variances, middle, weights) < level
-        low = np.where(too_low, middle, low)
-        high = np.where(too_low, high, middle)
-    return np.asarray((low + high) / 2)
+    tolerance = QUANTILE_TOLERANCE * (high - low)
+    quantile = (low + high) / 2
+    step = high - low
+    left = np.flatnonzero(step > 0)
+    for _ in range(MAX_STEPS):
+        if not len(left):
+            break
+        own = (means[:, left], variances[:, left])
+        here = quantile[left]
+        excess = 1.0 - probability_above(*own, here, weights) - level
+        low[left] = np.where(excess < 0, here, low[left])
+        high[left] = np.where(excess < 0, high[left], here)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            following = here - excess / _density(*own, here, weights)
+        is_quick = (following > low[left]) & (following < high[left])
+        is_quick &= np.abs(following - here) < step[left] / 2
+        quantile[left] = np.where(is_quick, following, (low[left] + high[left]) / 2)
+        step[left] = np.abs(quantile[left] - here)
+        left = left[step[left] > tolerance[left]]
+    return quantile
+
+
+def _density(means: Array, variances: Array, x: Array, weights: Array | None) -> Array:
+    """Return the density of a mixture at x, (n,); values known exactly have none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (x - means) ** 2 / variances
+        densities = np.exp(-0.5 * square) / np.sqrt(2 * np.pi * variances)
+    densities = np.where(variances > 0, densities, 0.0)
+    return np.asarray(np.average(densities, axis=0, weights=weights))
 
 
 def band_probabilities(exceeds: Array) -> Array:
