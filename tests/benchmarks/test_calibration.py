@@ -83,3 +83,17 @@ def test_stored_measurements_are_checked_again_and_none_is_chosen(
     assert list(found.checks) == ["truvar", "plain"]
     assert runs.read(stored)[made.key].checks["truvar"] == found.checks["truvar"]
     assert "gramacy" in capsys.readouterr().out
+
+
+def test_the_picture_is_drawn_of_stored_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks.calibration import figure
+
+    monkeypatch.setattr(runs, "CHECKPOINTS", (4, 6))
+    monkeypatch.setattr(figure, "AT", 6)
+    stored = tmp_path / "runs.jsonl"
+    runs.write(stored, runs.run(runs.Key("gramacy", "level set", 0), ["truvar"], None))
+    assert figure.main([str(stored), str(tmp_path / "calibration.png")]) == 0
+    assert (tmp_path / "calibration.png").read_bytes().startswith(b"\x89PNG")
