@@ -3,9 +3,11 @@
     python -m benchmarks.calibration --starts 2 --jobs 2 --json build/calibration.jsonl
     python -m benchmarks.calibration --half tuning --goals "level set" --families "own draws"
     python -m benchmarks.calibration --models truvar,plain,scikit-learn,BoTorch --release ../0.2.0
+    python -m benchmarks.calibration --recheck build/calibration.jsonl --models truvar
 
 Every problem is measured by the default policy. After 15, 30, 60 and 120 measurements each model
-is asked what it states about the same measurements, and that is compared with the truth. Constants
+is asked what it states about the same measurements, and that is compared with the truth. With
+`--recheck` the measurements are those of a file of runs, and only the statements are new. Constants
 of the models were chosen on the half "tuning"; tables report the other half. Rows named "..." are
 means over families, each problem counting once.
 """
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.calibration.problems import HALVES, OWN_DRAWS, PROBLEMS, RIGHT, WRONG
-from benchmarks.calibration.runs import CHECKPOINTS, Key, Run, read, run, write
+from benchmarks.calibration.runs import CHECKPOINTS, Key, Run, read, recheck, run, write
 from benchmarks.calibration.score import LEVELS, TOLERANCES
 from benchmarks.scratch.score import markdown
 
@@ -168,12 +170,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--json", type=Path, help="finished runs are kept there, and not made again"
     )
+    parser.add_argument(
+        "--recheck", type=Path, help="a file of runs whose measurements are checked, none chosen"
+    )
     given = parser.parse_args(arguments)
     families = given.families.split(";") if given.families else None
     todo = keys(given.half, given.goals.split(","), families, given.starts)
     made = {key: each for key, each in read(given.json).items() if key in set(todo)}
     models = given.models.split(",")
-    missing = [key for key in todo if key not in made]
+    missing: list[Key] | list[Run] = [key for key in todo if key not in made]
+    if given.recheck is not None:
+        stored = read(given.recheck)
+        missing = [stored[key] for key in missing if key in stored]
     for each in _make(missing, models, given.release, given.jobs):
         made[each.key] = each
         if given.json is not None:
@@ -188,18 +196,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(
-    todo: Sequence[Key], models: Sequence[str], release: Path | None, jobs: int
+    todo: Sequence[Key] | Sequence[Run], models: Sequence[str], release: Path | None, jobs: int
 ) -> Iterable[Run]:
+    """Make runs of keys, and check the measurements of runs again."""
     if jobs == 1:
-        for key in todo:
-            yield run(key, models, release)
+        for each in todo:
+            yield _run_or_recheck(each, models, release)
             print(".", end="", file=sys.stderr, flush=True)
         return
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, key, models, release) for key in todo]):
+        waiting = [pool.submit(_run_or_recheck, each, models, release) for each in todo]
+        for future in as_completed(waiting):
             yield future.result()
             print(".", end="", file=sys.stderr, flush=True)
+
+
+def _run_or_recheck(each: Key | Run, models: Sequence[str], release: Path | None) -> Run:
+    return recheck(each, models, release) if isinstance(each, Run) else run(each, models, release)
 
 
 if __name__ == "__main__":

@@ -119,6 +119,16 @@ def _process(
     return make
 
 
+def _skewed(name: str, lengthscale: float) -> Callable[..., tuple[tv.Domain, Array]]:
+    """Return the exponential of a draw from a Gaussian process."""
+
+    def make(rng: np.random.Generator) -> tuple[tv.Domain, Array]:
+        domain, truth = _process(name, lengthscale)(rng)
+        return domain, np.exp(1.5 * truth)
+
+    return make
+
+
 def _blobs(count: int, width: float, sharp: float = 2.0) -> Callable[..., tuple[tv.Domain, Array]]:
     """Return a sum of blobs at random places."""
 
@@ -410,6 +420,67 @@ def _quiet_half(p: Array) -> Array:
     return 0.2 * x + np.where(x > 0.6, np.sin(40 * (x - 0.6)) * (x - 0.6), 0.0)
 
 
+def _spike(p: Array) -> Array:
+    x = p[:, 0]
+    return 0.3 * np.sin(3 * x) + np.exp(-(((x - 0.63) / 0.02) ** 2))
+
+
+def _chirp(p: Array) -> Array:
+    x = p[:, 0]
+    return np.sin(3 + 40 * x**3)
+
+
+def _jumps(p: Array) -> Array:
+    x = p[:, 0]
+    return np.where(x > 0.35, 1.0, 0.0) - np.where(x > 0.8, 0.7, 0.0) + 0.4 * np.sin(5 * x)
+
+
+def _gorge(p: Array) -> Array:
+    x, y = p.T
+    return -np.exp(-(((y - 0.5 - 0.3 * np.sin(5 * x)) / 0.03) ** 2)) + 0.3 * x
+
+
+def _steep_corner(p: Array) -> Array:
+    return (p[:, 0] * p[:, 1]) ** 6
+
+
+def _lone_bump(p: Array) -> Array:
+    distance = ((p - np.array([0.28, 0.66])) ** 2).sum(axis=1)
+    return np.exp(-distance / 0.01) + 0.05 * p[:, 0]
+
+
+def _planes(p: Array) -> Array:
+    x, y = p.T
+    return np.minimum.reduce([x + 0.2 * y, 0.9 - y + 0.3 * x, 1.1 - 0.8 * x])
+
+
+def _stairs(p: Array) -> Array:
+    return np.floor(3 * p[:, 0] + 2 * p[:, 1] ** 2)
+
+
+def _ripples(p: Array) -> Array:
+    x, y = p.T
+    return np.sin(16 * x**2) * y**2 + 0.3 * y
+
+
+def _thin_shell(p: Array) -> Array:
+    radius = np.sqrt(((p - 0.4) ** 2).sum(axis=1))
+    return np.exp(-(((radius - 0.45) / 0.08) ** 2))
+
+
+def _product_peak(p: Array) -> Array:
+    return 1 / (1 + 8 * (p - 0.35) ** 2).prod(axis=1) ** 2
+
+
+def _corner_peak(p: Array) -> Array:
+    weights = np.linspace(0.4, 1.6, p.shape[1])
+    return (1 + p @ weights) ** -(p.shape[1] + 1.0)
+
+
+def _kinks(p: Array) -> Array:
+    return -np.abs(p - np.linspace(0.3, 0.7, p.shape[1])).sum(axis=1) + np.abs(p[:, 0] - p[:, 1])
+
+
 def _problems() -> list[Problem]:
     found: list[Problem] = []
 
@@ -441,6 +512,19 @@ def _problems() -> list[Problem]:
         (tuning, 2, "cliff", _cliff, 0.05),
         (tuning, 2, "spiral", _spiral, 0.2),
         (tuning, 3, "zakharov", _zakharov, 0.02),
+        (tuning, 1, "spike", _spike, 0.02),
+        (tuning, 1, "chirp", _chirp, 0.05),
+        (tuning, 1, "jumps", _jumps, 0.05),
+        (tuning, 2, "gorge", _gorge, 0.02),
+        (tuning, 2, "steep corner", _steep_corner, 0.01),
+        (tuning, 2, "lone bump", _lone_bump, 0.02),
+        (tuning, 2, "planes", _planes, 0.05),
+        (tuning, 2, "stairs", _stairs, 0.1),
+        (tuning, 2, "ripples", _ripples, 0.3),
+        (tuning, 3, "thin shell", _thin_shell, 0.05),
+        (tuning, 4, "kinks", _kinks, 0.1),
+        (tuning, 5, "product peak", _product_peak, 0.02),
+        (tuning, 6, "corner peak", _corner_peak, 0.05),
         (reported, 1, "forrester", _forrester, 0.05),
         (reported, 1, "doppler", _doppler, 0.02),
         (reported, 2, "rosenbrock", _rosenbrock, 0.02),
@@ -464,6 +548,8 @@ def _problems() -> list[Problem]:
         (tuning, "front", _front(8.0, 5.0), 0.02),
         (tuning, "wide blobs, much noise", _blobs(5, 0.2), 0.4),
         (tuning, "warped field", _process("matern52", 0.35, 2.0), 0.05),
+        (tuning, "skewed field", _skewed("matern52", 0.25), 0.02),
+        (tuning, "rough field, much noise", _process("matern12", 0.5), 0.3),
         (reported, "plumes", _blobs(4, 0.09, 1.3), 0.05),
         (reported, "thermocline", _front(14.0, 9.0), 0.1),
         (reported, "islands, much noise", _blobs(9, 0.16), 0.4),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +93,16 @@ def _tell(
     study.tell(instance.domain.point(row), value)
 
 
+def recheck(made: Run, models: Sequence[str], release: Path | None) -> Run:
+    """Return the checks of a run's own measurements by the present code, which chooses nothing."""
+    problem = PROBLEMS[made.key.problem]
+    own = [model for model in models if not problem.model or model in TAKE_A_KERNEL]
+    checks = _replay(made.key, made.rows, made.values, own)
+    if release is not None and not problem.model:
+        checks["release"] = _of_release(made.key, made.rows, made.values, release)
+    return replace(made, checks=checks)
+
+
 def _of_release(
     key: Key, rows: list[int], values: list[float], release: Path
 ) -> dict[str, dict[str, Any]]:
@@ -111,19 +121,22 @@ def _of_release(
     return found
 
 
-def replay(key: Key, rows: list[int], values: list[float]) -> dict[str, dict[str, Any]]:
-    """Return the checks of the release that is imported, told these measurements."""
+def _replay(
+    key: Key, rows: list[int], values: list[float], models: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the checks of models, told these measurements."""
     problem = PROBLEMS[key.problem]
     instance = problem.instance(key.goal, key.start)
-    study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
-    checks = {}
+    checks: dict[str, dict[str, Any]] = {model: {} for model in models}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
         for t, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
             study.tell(instance.domain.point(row), value)
             if t in CHECKPOINTS:
-                drawn = MODELS["release"](study, instance, rows[:t], values[:t])
-                checks[str(t)] = check(instance, drawn, rows[:t], values[:t])
+                for model in models:
+                    drawn = MODELS[model](study, instance, rows[:t], values[:t])
+                    checks[model][str(t)] = check(instance, drawn, rows[:t], values[:t])
     return checks
 
 
@@ -144,4 +157,4 @@ def write(path: Path, made: Run) -> None:
 
 if __name__ == "__main__":
     told = json.loads(sys.stdin.read())
-    print(json.dumps(replay(Key(*told[0]), told[1], told[2])))
+    print(json.dumps(_replay(Key(*told[0]), told[1], told[2], ["release"])["release"]))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from benchmarks.calibration import __main__ as calibration
+from benchmarks.calibration import runs
 from benchmarks.calibration.models import truvar
 from benchmarks.calibration.problems import HALVES, PROBLEMS
 from benchmarks.calibration.score import Drawn, level_set_check, optimum_check
@@ -61,3 +65,35 @@ def test_the_transcription_agrees_with_what_a_study_states() -> None:
     assert check["0 0.95"][1] == pytest.approx(result.classify(0.95).undecided.mean(), abs=0.1)
     tolerated = result.classify(0.95, tolerance=0.02).undecided.mean()
     assert check["0.02 0.95"][1] == pytest.approx(tolerated, abs=0.1)
+
+
+def test_stored_measurements_are_checked_again_and_none_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runs, "CHECKPOINTS", (4, 6))
+    made = runs.run(runs.Key("gramacy", "level set", 0), ["truvar"], None)
+    stored = tmp_path / "runs.jsonl"
+    runs.write(stored, made)
+    monkeypatch.setattr(calibration, "run", None)
+    again = tmp_path / "again.jsonl"
+    arguments = ["--half", "tuning", "--models", "truvar,plain", "--starts", "1"]
+    calibration.main([*arguments, "--recheck", str(stored), "--json", str(again)])
+    found = runs.read(again)[made.key]
+    assert (found.rows, found.values) == (made.rows, made.values)
+    assert list(found.checks) == ["truvar", "plain"]
+    assert runs.read(stored)[made.key].checks["truvar"] == found.checks["truvar"]
+    assert "gramacy" in capsys.readouterr().out
+
+
+def test_the_picture_is_drawn_of_stored_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks.calibration import figure
+
+    monkeypatch.setattr(runs, "CHECKPOINTS", (4, 6))
+    monkeypatch.setattr(figure, "AT", 6)
+    stored = tmp_path / "runs.jsonl"
+    runs.write(stored, runs.run(runs.Key("gramacy", "level set", 0), ["truvar"], None))
+    assert figure.main([str(stored), str(tmp_path / "calibration.png")]) == 0
+    assert (tmp_path / "calibration.png").read_bytes().startswith(b"\x89PNG")
