@@ -5,6 +5,7 @@
 | smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `_LEARNING_RATE` |
 | length-scales, signal and noise variance | that of `hyperposterior` | their posterior, sampled |
 | scale of f | factor on the sd: that of a Student-t, see `_scale` | one-step-ahead errors |
+| whether the most improbable value is an outlier | see `_suspect` | evidence with and without it |
 
 Choices are made with the most plausible smoothness alone. Claims need more: a family that is wrong
 is sure of its errors. All families see the same values, transformed in the same way and without
@@ -26,6 +27,7 @@ from truvar._typing import Array
 from truvar.models._conditions import Conditions
 from truvar.models._learned import FitData, family_posterior
 from truvar.models._scale import scale_factors
+from truvar.models._suspect import MAX_PROBABILITY, find_suspect, leave_out
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.frozen import FrozenMember, FrozenPosterior, robust_cholesky
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
@@ -62,6 +64,20 @@ def average_over_families(
     """
     families = _fit_families(data, current, conditions, n_members, seed)
     log_evidence = _mean_evidence(families)
+    best = max(families, key=lambda each: each.log_evidence)
+    mode = freeze_member(_scaled(best.model, 0, 1.0), conditions)
+    suspect = find_suspect(mode, conditions, current.transform)
+    if suspect is not None:
+        without = replace(current, outliers=(*current.outliers, suspect.position))
+        left_out = leave_out(conditions, suspect.position, current.transform.shift)
+        others = _fit_families(data, without, left_out, n_members, seed)
+        log_outlier = suspect.log_density - float(np.log(current.transform.scale))
+        log_evidences = np.array([log_evidence, _mean_evidence(others) + log_outlier])
+        probability = min(float(tempered(log_evidences)[1]), MAX_PROBABILITY)
+        families = [
+            *(each.reweight(1.0 - probability) for each in families),
+            *(each.reweight(probability) for each in others),
+        ]
     return _sampled(families, n_members), log_evidence
 
 
@@ -79,6 +95,10 @@ class _Family(NamedTuple):
     log_evidence: float
     conditions: Conditions
     weight: float
+
+    def reweight(self, factor: float) -> _Family:
+        """Return the family with its weight multiplied."""
+        return self._replace(weight=factor * self.weight)
 
 
 def _fit_families(
