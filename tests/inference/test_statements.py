@@ -479,9 +479,6 @@ def test_joint_statements_of_a_right_model_are_true_as_often_as_they_say() -> No
     assert n_regret >= binom.ppf(0.001, n, 0.95)
 
 
-@pytest.mark.xfail(
-    reason="members of the average believe a value that the fit does not leave out", strict=True
-)
 @pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
 @pytest.mark.parametrize("seed", [2, 3, 5])
 def test_nothing_is_decided_by_a_single_measurement_that_the_others_contradict(seed: int) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
+from truvar.models._conditions import Conditions
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.hyperposterior import (
     HyperPrior,
@@ -20,17 +21,11 @@ from truvar.models.hyperposterior import (
 )
 from truvar.models.model_average import (
     FAMILIES,
-    FREEDOM,
     MIN_FAMILY_WEIGHT,
     N_MEMBERS,
-    OBSERVATIONS_PER_FREEDOM,
-    TAIL,
-    Conditions,
     _scaled,
     affordable_members,
-    freedom,
     freeze_member,
-    scale_factors,
     tempered,
 )
 from truvar.models.transforms import OutputTransform
@@ -109,27 +104,6 @@ def test_without_given_noise_the_scale_leaves_the_mean_as_it_is() -> None:
     scaled = freeze_member(_scaled(model(), 0, 3.0), conditions())
     np.testing.assert_allclose(scaled.predict(QUERY)[0], plain.predict(QUERY)[0], atol=1e-9)
     np.testing.assert_allclose(scaled.predict(QUERY)[1], 9.0 * plain.predict(QUERY)[1], atol=1e-9)
-
-
-# -- scales
-# --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("t", [0, 15, 300])
-def test_scales_have_the_distribution_of_a_student_t(t: int) -> None:
-    nu = freedom(t)
-    assert nu == pytest.approx(FREEDOM + t / OBSERVATIONS_PER_FREEDOM)
-    factors = scale_factors(2000, t)
-    for probability in (0.05, 0.25, 0.5, 0.75, 0.95):
-        expected = np.sqrt(nu / chi2.isf(TAIL + (1.0 - 2.0 * TAIL) * probability, nu))
-        assert np.quantile(factors, probability) == pytest.approx(expected, rel=0.01)
-
-
-def test_scales_tend_to_one_with_data_and_any_few_are_spread() -> None:
-    assert np.ptp(scale_factors(64, 100_000)) < 0.1
-    for count in (4, 7, 32):
-        assert np.median(scale_factors(count, 30)) == pytest.approx(1.0, abs=0.2)
-        assert np.ptp(scale_factors(count, 30)) > 0.4
 
 
 # -- evidence

@@ -4,7 +4,8 @@
 |---|---|---|
 | smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `_LEARNING_RATE` |
 | length-scales, signal and noise variance | that of `hyperposterior` | their posterior, sampled |
-| scale of f | factor on the sd: Student-t, `freedom` degrees of freedom | tends to 1 with data |
+| scale of f | factor on the sd: that of a Student-t, see `_scale` | one-step-ahead errors |
+| whether the most improbable value is an outlier | see `_suspect` | evidence with and without it |
 
 Choices are made with the most plausible smoothness alone. Claims need more: a family that is wrong
 is sure of its errors. All families see the same values, transformed in the same way and without
@@ -14,16 +15,19 @@ crowd where a policy looks, so that evidence counts only in part (Gruenwald and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import chdtri
 
 from truvar._numba.threads import blas_in_one_thread
-from truvar._typing import Array, Mask
+from truvar._typing import Array
+from truvar.models._conditions import Conditions
 from truvar.models._learned import FitData, family_posterior
+from truvar.models._scale import scale_factors
+from truvar.models._suspect import MAX_PROBABILITY, find_suspect, leave_out
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.frozen import FrozenMember, FrozenPosterior, robust_cholesky
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
@@ -34,44 +38,7 @@ MIN_MEMBERS = 4  # members of it on large domains
 MAX_OPERATIONS = 4e10  # for predicting all points with all members, about
 _LEARNING_RATE = 0.5  # power of the evidence
 MIN_FAMILY_WEIGHT = 0.01  # below which a family is left out
-FREEDOM = 4.0  # degrees of freedom of the scale without observations
-OBSERVATIONS_PER_FREEDOM = 30.0  # observations that add one
-_GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are evenly spread, however many
-TAIL = 0.01  # probability at either end of the scales that is not sampled
 _MIN_NOISE_SHARE = 1e-10  # share of the signal variance: the smallest noise; draws take it for none
-
-
-@dataclass(frozen=True, eq=False)
-class Conditions:
-    """Observations as a posterior takes them, in the units of the transform.
-
-    Attributes:
-        points: Where they were made. (t, d)
-        z: Their values. (t,)
-        noise: Their noise variances, where these are not learned. (t,)
-        learned: Where they are. (t,)
-        mean: Known constant mean; None: unknown, with a wide prior around the transform's shift.
-        offset: The part of the prior mean that depends on the point; None: there is none.
-    """
-
-    points: Array
-    z: Array
-    noise: Array
-    learned: Mask
-    mean: float | None
-    offset: Callable[[Array], Array] | None
-
-
-def freedom(t: int) -> float:
-    """Return the degrees of freedom of the scale after so many observations."""
-    return FREEDOM + t / OBSERVATIONS_PER_FREEDOM
-
-
-def scale_factors(count: int, t: int) -> Array:
-    """Return evenly probable factors on the standard deviation of f, (count,), in an even order."""
-    nu = freedom(t)
-    probability = TAIL + (1.0 - 2.0 * TAIL) * ((0.5 + _GOLDEN_RATIO * np.arange(count)) % 1.0)
-    return np.asarray(np.sqrt(nu / chdtri(nu, probability)))
 
 
 def affordable_members(n: int, t: int) -> int:
@@ -95,22 +62,82 @@ def average_over_families(
     Returns:
         The posterior, and the logarithm of the probability density of the values, up to a constant.
     """
+    families = _fit_families(data, current, conditions, n_members, seed)
+    log_evidence = _mean_evidence(families)
+    best = max(families, key=lambda each: each.log_evidence)
+    mode = freeze_member(_scaled(best.model, 0, 1.0), conditions)
+    suspect = find_suspect(mode, conditions, current.transform)
+    if suspect is not None:
+        without = replace(current, outliers=(*current.outliers, suspect.position))
+        left_out = leave_out(conditions, suspect.position, current.transform.shift)
+        others = _fit_families(data, without, left_out, n_members, seed)
+        log_outlier = suspect.log_density - float(np.log(current.transform.scale))
+        log_evidences = np.array([log_evidence, _mean_evidence(others) + log_outlier])
+        probability = min(float(tempered(log_evidences)[1]), MAX_PROBABILITY)
+        families = [
+            *(each.reweight(1.0 - probability) for each in families),
+            *(each.reweight(probability) for each in others),
+        ]
+    return _sampled(families, n_members), log_evidence
+
+
+class _Family(NamedTuple):
+    """A family of an average, fitted.
+
+    Attributes:
+        model: The most probable hyperparameters, and a sample.
+        log_evidence: Log density of the values, up to a constant.
+        conditions: The observations that its members are conditioned on.
+        weight: Its weight.
+    """
+
+    model: EnsembleModel
+    log_evidence: float
+    conditions: Conditions
+    weight: float
+
+    def reweight(self, factor: float) -> _Family:
+        """Return the family with its weight multiplied."""
+        return self._replace(weight=factor * self.weight)
+
+
+def _fit_families(
+    data: FitData, current: EnsembleModel, conditions: Conditions, n_members: int, seed: int
+) -> list[_Family]:
+    """Return all families with their weights, which add up to 1."""
     found = [family_posterior(family, data, current, n_members, seed) for family in FAMILIES]
-    log_evidence = np.array([each.log_evidence for each in found])
-    weights = tempered(log_evidence)
+    weights = tempered(np.array([each.log_evidence for each in found]))
     weights[weights < MIN_FAMILY_WEIGHT] = 0.0
     weights /= weights.sum()
-    counts = np.where(weights > 0, np.maximum(np.round(n_members * weights), 1), 0).astype(int)
-    factors = scale_factors(int(counts.sum()), len(conditions.z))
+    return [
+        _Family(each.model, each.log_evidence, conditions, weight)
+        for each, weight in zip(found, weights.tolist(), strict=True)
+    ]
+
+
+def _mean_evidence(families: Sequence[_Family]) -> float:
+    """Return the log evidence of equally probable families."""
+    log_evidence = [each.log_evidence for each in families]
+    return float(np.logaddexp.reduce(log_evidence) - np.log(len(families)))
+
+
+def _sampled(families: Sequence[_Family], n_members: int) -> FrozenPosterior:
+    """Return the mixture of about so many members, each family's by its weight."""
     members: list[FrozenMember] = []
-    for each, count in zip(found, counts.tolist(), strict=True):
-        rows = 1 + (np.arange(count) * (len(each.model.signal) - 1)) // max(count, 1)
-        for row in rows:
-            scaled = _scaled(each.model, int(row), factors[len(members)])
-            members.append(freeze_member(scaled, conditions))
-    shares = np.repeat(weights / np.maximum(counts, 1), counts)
-    mean_evidence = float(np.logaddexp.reduce(log_evidence) - np.log(len(FAMILIES)))
-    return FrozenPosterior(tuple(members), tuple(shares.tolist())), mean_evidence
+    shares: list[float] = []
+    for each in families:
+        if each.weight == 0.0:
+            continue
+        count = max(round(n_members * each.weight), 1)
+        mode = freeze_member(_scaled(each.model, 0, 1.0), each.conditions)
+        is_noise_given = each.model.noise is None
+        factors = scale_factors(count, mode.whitened, len(members), is_noise_given)
+        rows = 1 + (np.arange(count) * (len(each.model.signal) - 1)) // count
+        for row, factor in zip(rows.tolist(), factors.tolist(), strict=True):
+            scaled = _scaled(each.model, row, factor)
+            members.append(freeze_member(scaled, each.conditions))
+            shares.append(each.weight / count)
+    return FrozenPosterior(tuple(members), tuple(shares))
 
 
 def tempered(log_evidence: Array) -> Array:
@@ -124,7 +151,7 @@ def with_uncertain_scale(posterior: FrozenPosterior) -> FrozenPosterior:
     members = posterior.members
     copies = -(-N_MEMBERS // len(members))
     repeated = [member for member in members for _ in range(copies)]
-    factors = scale_factors(len(repeated), len(members[0].points))
+    factors = scale_factors(len(repeated), members[0].whitened)
     scaled = [
         member.scale_sds(float(factor)) for member, factor in zip(repeated, factors, strict=True)
     ]

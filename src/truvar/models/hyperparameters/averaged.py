@@ -10,6 +10,7 @@ import numpy as np
 from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.candidates import CoordinateFunction
+from truvar.models._conditions import Conditions
 from truvar.models._coregionalization import TaskModel
 from truvar.models._learned import FitData, fit_ensemble, unfitted_ensemble
 from truvar.models._outliers import find_outliers
@@ -19,7 +20,7 @@ from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import AnyModel, Fit, Setting, fit_once
 from truvar.models.hyperparameters.point_estimate import LearnedFamily
 from truvar.models.likelihoods.gaussian import LARGEST_LEARNED, Gaussian
-from truvar.models.model_average import Conditions, affordable_members, average_over_families
+from truvar.models.model_average import affordable_members, average_over_families
 from truvar.models.observations import Observations
 from truvar.models.transforms import OutputTransform
 
