@@ -12,7 +12,9 @@ from truvar.study.commands import ARGUMENTS, MAX_LEASE, Ask, Receipt
 from truvar.study.limits import DEFAULT_RETRIES
 
 OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise, or do not have
-ALL = [each for each in commands.Command.__subclasses__() if each is not commands.Fit]
+# these are not sent to a server, and the command line tells tables with `truvar tell --csv`
+LOCAL = (commands.Fit, commands.TellAll)
+ALL = [each for each in commands.Command.__subclasses__() if each not in LOCAL]
 
 
 def arguments_of(command: type[commands.Command]) -> set[str]:

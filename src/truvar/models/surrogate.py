@@ -210,19 +210,33 @@ class Surrogate:
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]
     ) -> None:
-        """Condition the model on many values, then fit the hyperparameters once, if learned.
+        """Condition the model on many values, and fit learned hyperparameters at most once.
+
+        Between two fits that are due, values are taken one by one.
 
         Args:
             observations: The measurements with their values.
-            pending: The pending actions.
+            pending: The actions pending before, with or without these, in the order they were
+                suggested.
 
         Raises:
             TruvarError: If a value cannot be modelled. The caller rolls back.
         """
+        n_before = len(self.observations)
+        extended = self.observations.extend(observations)
+        others = list(pending)
+        if self.is_refitted and not self.hyperparameters.is_fit_due_since(
+            n_before, extended, self._fit
+        ):
+            for action, y in observations:
+                self.observe(action, y, others)
+                others = [other for other in others if other.id != action.id]
+            return
         for _, y in observations:
-            self._fit.likelihood.check(y, self.posterior.scale)
-        self.observations = self.observations.extend(observations)
-        self._refit(pending)
+            self.check_value(y)
+        told = {action.id for action, _ in observations}
+        self.observations = extended
+        self._refit([other for other in others if other.id not in told])
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions. They reduce `pending_variance`, not `variance`."""
@@ -336,6 +350,14 @@ class Surrogate:
     def minimum_noise(self) -> float:
         """Smallest noise variance in use, that which a learned kernel was fitted with."""
         return self._fit.likelihood.minimum_noise(self.posterior.scale)
+
+    def check_value(self, y: float) -> None:
+        """Check that a value can be modelled.
+
+        Raises:
+            InvalidMeasurementError: If it cannot.
+        """
+        self._fit.likelihood.check(y, self.posterior.scale)
 
     def modelled_noise(self, action: Action) -> float:
         """Return the noise variance of a measurement in the units of the model."""

@@ -301,6 +301,17 @@ class Hyperparameters(ABC):
             return self.is_refitted
         return self._is_scheduled(observations, current)
 
+    def is_fit_due_since(self, n_before: int, observations: Observations, current: Fit) -> bool:
+        """Return whether the schedule has a fit after one of the observations behind the first.
+
+        Args:
+            n_before: Number of observations before.
+            observations: All of them.
+            current: The last fit.
+        """
+        counts = range(n_before + 1, len(observations) + 1)
+        return any(self._is_scheduled(observations[:count], current) for count in counts)
+
     @abstractmethod
     def _is_scheduled(self, observations: Observations, current: Fit) -> bool:
         """Return whether a fit is due that was not made before."""
