@@ -90,8 +90,6 @@ class Surrogate:
         learns_tasks: Whether there are tasks, and their covariance or the kernel is learned.
         action_tasks: The tasks with the noise in use, as given or as last fitted; None without
             tasks.
-        task_units: The divisor of the values of each task before they are modelled, (T,); None if
-            all are 1.
         model: The hyperparameters in use, if they are learned and predictions are averaged over
             them.
         transform: The transform of the values. `posterior` and `ensemble` are in its units, all
@@ -115,7 +113,6 @@ class Surrogate:
     kernel: Kernel
     noise: NoiseLike
     action_tasks: Tasks | None
-    task_units: Array | None
     model: EnsembleModel | TaskModel | None
     transform: OutputTransform
     posterior: Posterior
@@ -363,9 +360,13 @@ class Surrogate:
         """Return the noise variance of a measurement in the units of the model."""
         return self._fit.likelihood.modelled_noise(action, self.posterior.scale)
 
-    def given_noise(self, actions: Sequence[Action]) -> Array:
-        """Return the noise variances of measurements, NaN where they are learned, (t,)."""
-        return self.hyperparameters.given_noise(actions)
+    def variance(self, action: Action) -> float:
+        """Return the variance of the value of a measurement, in the user's units."""
+        return self._fit.likelihood.variance(action.noise)
+
+    def modelled_variances(self, noise: Array, points: Array) -> Array:
+        """Return the variances of candidates (q, K) at points (q, d'), in the units of the model."""
+        return self._fit.likelihood.modelled_variances(noise, points)
 
     # -- private
     # ----------------------------------------------------------------------------------------------
@@ -395,7 +396,6 @@ class Surrogate:
         self.kernel = fit.kernel
         self.noise = fit.noise
         self.action_tasks = fit.tasks
-        self.task_units = fit.likelihood.units
         self.model = fit.averaged
         self.transform = fit.likelihood.transform
         n = len(self.domain)

@@ -18,7 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
-from truvar.algorithm.selection import policy_context
+from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.exclusions import Place
@@ -162,7 +162,8 @@ def choose(
     if start is None or table is None or is_excluded or not table.affordable[start]:
         return learner.choose(origin, list(state.pending.values()), state.next_id)
     first = table.take(np.array([start]))
-    gains = policy.score(policy_context(learner, 0), first)[0]
+    modelled = in_model_units(learner.surrogate, first)
+    gains = policy.score(policy_context(learner, 0), modelled)[0]
     scores = gains / first.cost[0] if policy.per_cost else gains
     level = int(
         np.argmax(np.where(np.isfinite(scores), scores, -np.inf))
