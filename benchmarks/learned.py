@@ -3,7 +3,8 @@
 Each row is the processor time of one measurement, ask and tell with everything, fits included:
 the mean over the steps from one fit to the next, so that it contains exactly one fit. The script
 fits scikit-learn's Gaussian process every tenth measurement and measures where the straddle score
-is highest. Both get to t by telling random points. With TRUVAR_DATA both also study the wafer.
+is highest. Both get to t by telling random points. A further row is the time that a study takes
+for a table of measurements. With TRUVAR_DATA both also study the wafer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ QUICK: tuple[tuple[int, str, int, float], ...] = (
     (400, "grid", 12, 40),
     (2700, "scattered", 12, 80),
 )
+TABLE_CASE = (20_000, 1000, 10.0)  # points, rows of the table, target in seconds
+QUICK_TABLE_CASE = (2700, 30, 10.0)
 SCRIPT_REFIT = 10  # measurements between two fits of the script
 MAX_RATIO = 2.0  # time of a measurement over that of the script, at 20,000 points
 THRESHOLD = 0.5
@@ -84,6 +87,7 @@ class Script:
 
 def rows(quick: bool) -> list[Row]:
     found = [row for case in (QUICK if quick else CASES) for row in _case_rows(*case)]
+    found.append(_table_row(*(QUICK_TABLE_CASE if quick else TABLE_CASE)))
     data = os.environ.get("TRUVAR_DATA")
     if quick or data is None:
         note = "needs TRUVAR_DATA, a directory with wafer_lifetime.csv"
@@ -136,6 +140,19 @@ def _case_rows(n: int, kind: str, t: int, target: float) -> list[Row]:
         ),
         _botorch_row(name, domain.points, values, start),
     ]
+
+
+def _table_row(n: int, n_rows: int, target: float) -> Row:
+    """Return the processor time of a table that is told to a study with nothing known."""
+    domain, values = _field(n, "scattered")
+    chosen = np.random.default_rng(1).permutation(n)[:n_rows]
+    frame = domain.to_frame().iloc[chosen].assign(value=values[chosen])
+    study = tv.Study(domain, tv.LevelSet(THRESHOLD), seed=1)
+    with warnings.catch_warnings(), Stopwatch() as watch:
+        warnings.simplefilter("ignore")
+        study.tell_frame(frame)
+    what = f"default study, a table of {n_rows} measurements, {n} points"
+    return Row(f"learned-table-{n_rows}", what, watch.seconds, "s", at_most(target))
 
 
 def _mean_step(step: Any, count: int) -> float:

@@ -20,9 +20,9 @@ from truvar.models.diagnostics import (
     MIN_MEASUREMENTS,
     NORMAL_95,
     ModelCheck,
+    _chi2_upper_tail,
+    _normal_limit,
     check_model,
-    chi2_upper_tail,
-    normal_limit,
 )
 from truvar.models.posterior import Posterior
 
@@ -223,17 +223,17 @@ def test_misfit_is_the_quadratic_form() -> None:
 def test_tail_of_chi_squared_is_that_of_scipy(degrees: int) -> None:
     for quantile in (1e-8, 0.005, 0.3, 0.9, 0.995, 1 - 1e-8):
         x = float(chi2.ppf(quantile, degrees))
-        assert chi2_upper_tail(x, degrees) == pytest.approx(
+        assert _chi2_upper_tail(x, degrees) == pytest.approx(
             chi2.sf(x, degrees), rel=1e-7, abs=1e-11
         )
-    assert chi2_upper_tail(0.0, degrees) == 1.0
-    assert chi2_upper_tail(1e6, degrees) == 0.0
+    assert _chi2_upper_tail(0.0, degrees) == 1.0
+    assert _chi2_upper_tail(1e6, degrees) == 0.0
 
 
 def test_limit_of_a_normal_variable_is_that_of_scipy() -> None:
     for level in (0.05, 0.01 / 5, 0.01 / 1000, 1e-12):
-        assert normal_limit(level) == pytest.approx(norm.isf(level / 2), abs=1e-9)
-    assert normal_limit(0.05) == pytest.approx(NORMAL_95, abs=1e-10)
+        assert _normal_limit(level) == pytest.approx(norm.isf(level / 2), abs=1e-9)
+    assert _normal_limit(0.05) == pytest.approx(NORMAL_95, abs=1e-10)
 
 
 # -- the check

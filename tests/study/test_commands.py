@@ -16,7 +16,9 @@ from truvar.study.commands import ARGUMENTS, INTERFACES, MAX_LEASE, Ask, Receipt
 from truvar.study.limits import DEFAULT_RETRIES
 
 OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise, or do not have
-ALL = [each for each in HANDLERS if each is not commands.Fit]
+# these are not sent to a server, and the command line tells tables with `truvar tell --csv`
+LOCAL = (commands.Fit, commands.TellAll)
+ALL = [each for each in HANDLERS if each not in LOCAL]
 TARGETS: dict[str, Any] = {"measurement": 1, "value": 1, "point": {"x": 0.5}, "place": "x > 0.5"}
 VALUES: dict[type, Any] = {bool: True, float: 0.5, int: 1, str: "text"}
 

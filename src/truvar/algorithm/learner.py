@@ -136,11 +136,15 @@ class ActiveLearner:
 
         Args:
             observations: The measurements with their values.
-            pending: The pending actions.
+            pending: The actions pending before, with or without these, in the order they were
+                suggested.
 
         Raises:
             TruvarError: If a value contradicts a noise-free observation. Nothing has changed then.
         """
+        if len(observations) == 1:
+            self.observe(*observations[0], pending)
+            return
         before = self.surrogate.snapshot()
         try:
             self.surrogate.observe_all(observations, pending)

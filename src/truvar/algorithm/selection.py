@@ -173,11 +173,9 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
 
 
 def in_model_units(surrogate: Surrogate, table: Candidates) -> Candidates:
-    """Return a table with the noise in the units of the model, not the user's."""
-    units = surrogate.task_units
-    if units is None:
-        return table
-    return replace(table, noise=table.noise / units[table.points[:, -1].astype(int), None] ** 2)
+    """Return a table with the variances of the observation model, in the units of the model."""
+    variances = surrogate.modelled_variances(table.noise, table.points)
+    return table if variances is table.noise else replace(table, noise=variances)
 
 
 def stops_at_sets(learner: ActiveLearner) -> bool:

@@ -210,7 +210,8 @@ def predict_measurement(learner: ActiveLearner, action: Action) -> tuple[float, 
         return mean, float(np.sqrt(variance))
     posterior = _claim_posterior(learner)
     means, variances = posterior.predict(action.point[None, :])
-    found = _mixture_moments(surrogate.transform, posterior, means, variances + action.noise)
+    noise = surrogate.variance(action)
+    found = _mixture_moments(surrogate.transform, posterior, means, variances + noise)
     return float(found[0][0]), float(found[1][0])
 
 

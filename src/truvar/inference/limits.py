@@ -45,7 +45,7 @@ from truvar.exceptions import UnsupportedGoalError
 from truvar.inference import bands
 from truvar.inference._level_set import screening_f1
 from truvar.inference._mixtures import normal_distribution
-from truvar.inference.inputs import StatementInputs
+from truvar.inference.inputs import StatementInputs, predict
 from truvar.inference.joint import StatementSource
 from truvar.models.diagnostics import MIN_MEASUREMENTS, ModelCheck
 from truvar.models.transforms import OutputTransform
@@ -301,7 +301,7 @@ def _incumbent(learner: ActiveLearner) -> float | None:
         points = [best_point(learner)[1]]
     if not points:
         return None
-    mean, _ = learner.surrogate.predict(np.unique(np.stack(points), axis=0))
+    mean, _ = predict(learner, np.unique(np.stack(points), axis=0))
     sign = learner.goal.sign
     return float(sign * (sign * mean).max())
 

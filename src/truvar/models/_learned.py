@@ -42,6 +42,8 @@ MIN_OBSERVATIONS_FOR_POWER = 8  # number below which the power stays 1
 MIN_LOG_DENSITY_GAIN_OF_POWER = 2.0
 # number of observations beyond which a fit starts from the last one alone and keeps its transform
 WARM_START_OBSERVATIONS = 120
+# number of observations beyond which a fit without an earlier one starts from a fit to some of them
+_MAX_COLD_START_OBSERVATIONS = 300
 # number of observations, at most -> members, proposals per round, rounds: with many observations
 # there is little to average over
 SAMPLE_SIZES = {150: (16, 64, 2), 500: (8, 32, 2), np.inf: (4, 16, 1)}
@@ -112,6 +114,18 @@ class FitData:
             return self.learn_noise
         return self.noise is None or bool(np.isnan(self.noise).any())
 
+    def take(self, rows: Index) -> FitData:
+        """Return some of the observations."""
+        noise = None if self.noise is None else self.noise[rows]
+        thresholds = None if self.thresholds is None else self.thresholds[rows]
+        return replace(
+            self,
+            points=self.points[rows],
+            values=self.values[rows],
+            noise=noise,
+            thresholds=thresholds,
+        )
+
     def learned_noise(self, thetas: Array, scale: float) -> Array | None:
         """Return the noise variances of hyperparameters (m, k) in the user's units: (m,).
 
@@ -140,6 +154,10 @@ def fit_ensemble(
         previous: The model of fewer observations, which the search starts from.
         seed: Seed of the sample.
     """
+    if previous is None and len(data.values) > _MAX_COLD_START_OBSERVATIONS:
+        # Tables are often sorted, so that the first rows would be all of one place.
+        spread = np.linspace(0, len(data.values) - 1, _MAX_COLD_START_OBSERVATIONS)
+        previous = fit_ensemble(family, data.take(spread.astype(int)), None, seed)
     logarithm = OutputTransform(log=data.log)
     values = logarithm.forward(data.values)
     references = tuple(logarithm.forward(np.array(data.references)).tolist())

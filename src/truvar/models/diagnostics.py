@@ -142,7 +142,7 @@ def check_model(
     z = _z_scores(values, means, sds)
     misfit, degrees = posterior.misfit()
     judged = np.abs(z[np.isfinite(z)])
-    limit = normal_limit(_TEST_LEVEL / len(judged)) if len(judged) else inf
+    limit = _normal_limit(_TEST_LEVEL / len(judged)) if len(judged) else inf
     failure: Failure | None = None
     if fitted and t >= MIN_MEASUREMENTS and degrees > 1:
         failure = _failure(misfit, degrees, float(judged.max()), limit)
@@ -180,15 +180,15 @@ def _failure(misfit: float, degrees: int, largest: float, limit: float) -> Failu
         largest: The largest |z|.
         limit: The largest |z| that is accepted.
     """
-    upper_tail = chi2_upper_tail(misfit, degrees)
+    upper_tail = _chi2_upper_tail(misfit, degrees)
     if upper_tail < _TEST_LEVEL / 2 or largest > limit:
         # Without a measurement the misfit of the others is smaller by the square of its z.
-        of_the_others = chi2_upper_tail(misfit - largest**2, degrees - 1)
+        of_the_others = _chi2_upper_tail(misfit - largest**2, degrees - 1)
         return "overconfident" if of_the_others < _TEST_LEVEL / 2 or largest <= limit else "outlier"
     return "cautious" if 1 - upper_tail < _TEST_LEVEL / 2 else None
 
 
-def chi2_upper_tail(x: float, degrees: int) -> float:
+def _chi2_upper_tail(x: float, degrees: int) -> float:
     """Return P(X > x) of a chi-squared variable.
 
     It is a finite sum, so that scipy.special, which is slow to import, is not needed.
@@ -208,7 +208,7 @@ def chi2_upper_tail(x: float, degrees: int) -> float:
     return min(tail, 1.0)
 
 
-def normal_limit(level: float) -> float:
+def _normal_limit(level: float) -> float:
     """Return the x that |Z|, Z standard normal, exceeds with probability `level`, by bisection."""
     low = 0.0
     high = _MAX_Z_SCORE_LIMIT

@@ -69,14 +69,12 @@ def _log_evidence(member: FrozenMember) -> float:
 
 def _fit_data(setting: Setting, observations: Observations) -> FitData:
     values = setting.residuals(observations)
-    noise = [
-        action.noise if action.noise_given or setting.noise is not None else np.nan
-        for action in observations.actions
-    ]
+    variances = setting.variances(observations.actions)
+    is_given = observations.noise_given | (setting.noise is not None)
     return FitData(
         points=observations.points,
         values=values,
-        noise=np.array(noise, dtype=float),
+        noise=np.where(is_given, variances, np.nan),
         extent=setting.domain.extent,
         spacing=setting.domain.spacing,
         references=setting.references_of_residuals(values),

@@ -116,6 +116,7 @@ class Prior:
         tasks: Correlated quantities that may be measured instead of the target.
         exact_model: Whether claims take a given kernel as the truth. Otherwise it shares them with
             a learned one by evidence.
+        likelihood: Name of the observation model.
     """
 
     kernel: Kernel | str | Learned | None
@@ -123,6 +124,7 @@ class Prior:
     noise: NoiseLike | None
     tasks: Tasks | None = None
     exact_model: bool = False
+    likelihood: str = "gaussian"
 
 
 def constant_mean(prior: Prior, family: Learned | None) -> float | None:

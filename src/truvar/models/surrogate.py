@@ -90,8 +90,6 @@ class Surrogate:
         learns_tasks: Whether there are tasks, and their covariance or the kernel is learned.
         action_tasks: The tasks with the noise in use, as given or as last fitted; None without
             tasks.
-        task_units: The divisor of the values of each task before they are modelled, (T,); None if
-            all are 1.
         model: The hyperparameters in use, if they are learned and predictions are averaged over
             them.
         transform: The transform of the values. `posterior` and `ensemble` are in its units, all
@@ -115,7 +113,6 @@ class Surrogate:
     kernel: Kernel
     noise: NoiseLike
     action_tasks: Tasks | None
-    task_units: Array | None
     model: EnsembleModel | TaskModel | None
     transform: OutputTransform
     posterior: Posterior
@@ -210,19 +207,33 @@ class Surrogate:
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action]
     ) -> None:
-        """Condition the model on many values, then fit the hyperparameters once, if learned.
+        """Condition the model on many values, and fit learned hyperparameters at most once.
+
+        Between two fits that are due, values are taken one by one.
 
         Args:
             observations: The measurements with their values.
-            pending: The pending actions.
+            pending: The actions pending before, with or without these, in the order they were
+                suggested.
 
         Raises:
             TruvarError: If a value cannot be modelled. The caller rolls back.
         """
+        n_before = len(self.observations)
+        extended = self.observations.extend(observations)
+        others = list(pending)
+        if self.is_refitted and not self.hyperparameters.is_fit_due_since(
+            n_before, extended, self._fit
+        ):
+            for action, y in observations:
+                self.observe(action, y, others)
+                others = [other for other in others if other.id != action.id]
+            return
         for _, y in observations:
-            self._fit.likelihood.check(y, self.posterior.scale)
-        self.observations = self.observations.extend(observations)
-        self._refit(pending)
+            self.check_value(y)
+        told = {action.id for action, _ in observations}
+        self.observations = extended
+        self._refit([other for other in others if other.id not in told])
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions. They reduce `pending_variance`, not `variance`."""
@@ -337,13 +348,25 @@ class Surrogate:
         """Smallest noise variance in use, that which a learned kernel was fitted with."""
         return self._fit.likelihood.minimum_noise(self.posterior.scale)
 
+    def check_value(self, y: float) -> None:
+        """Check that a value can be modelled.
+
+        Raises:
+            InvalidMeasurementError: If it cannot.
+        """
+        self._fit.likelihood.check(y, self.posterior.scale)
+
     def modelled_noise(self, action: Action) -> float:
         """Return the noise variance of a measurement in the units of the model."""
         return self._fit.likelihood.modelled_noise(action, self.posterior.scale)
 
-    def given_noise(self, actions: Sequence[Action]) -> Array:
-        """Return the noise variances of measurements, NaN where they are learned, (t,)."""
-        return self.hyperparameters.given_noise(actions)
+    def variance(self, action: Action) -> float:
+        """Return the variance of the value of a measurement, in the user's units."""
+        return self._fit.likelihood.variance(action.noise)
+
+    def modelled_variances(self, noise: Array, points: Array) -> Array:
+        """Return the variances of candidates (q, K) at points (q, d'), in the units of the model."""
+        return self._fit.likelihood.modelled_variances(noise, points)
 
     # -- private
     # ----------------------------------------------------------------------------------------------
@@ -373,7 +396,6 @@ class Surrogate:
         self.kernel = fit.kernel
         self.noise = fit.noise
         self.action_tasks = fit.tasks
-        self.task_units = fit.likelihood.units
         self.model = fit.averaged
         self.transform = fit.likelihood.transform
         n = len(self.domain)

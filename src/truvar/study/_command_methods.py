@@ -259,7 +259,8 @@ class CommandMethods(ABC):
         that is called as they are in the user's own table, or as index; and the column of values,
         and optionally noise, cost, level, task and vehicle (or who). A row with the id of a
         suggestion is its value. Rows without a value are left out and stay pending. Rows that were
-        told before, from a table or file, are left out with a warning.
+        told before, from a table or file, are left out with a warning. A learned model takes all
+        rows together: it is fitted at most once, and `history` has the state after the last row.
 
         Args:
             frame: A table of pandas, polars, pyarrow or another library, or the path of a CSV file

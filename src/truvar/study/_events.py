@@ -25,6 +25,9 @@ from truvar.exceptions import SerializationError
 from truvar.models.priors import Prior
 from truvar.storage.serialization import deserialize, serialize
 
+# fields of `Prior` since release 0.3.0, which are stored unless they have their defaults
+ADDED_TO_PRIOR = ("exact_model", "likelihood")
+
 
 @dataclass(frozen=True)
 class StudyConfig:
@@ -72,8 +75,9 @@ class StudyConfig:
             del details["vehicles"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
-        if not self.prior.exact_model:  # as releases before 0.3.0 stored it
-            del details["exact_model"]
+        for name in ADDED_TO_PRIOR:
+            if details[name] == getattr(Prior, name):
+                del details[name]
         return details
 
     @staticmethod

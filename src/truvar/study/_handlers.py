@@ -9,6 +9,7 @@ again if others wrote in the meantime (`_session.StudySession.change`). A new co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,15 +18,22 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
-from truvar.algorithm.selection import policy_context
+from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.exclusions import Place
 from truvar.domain.given_context import ContextSlice, slice_in_context
 from truvar.domain.vehicles import Departure
-from truvar.exceptions import BudgetSpent, ConflictingMeasurementError, Finished, StudyStartedError
+from truvar.exceptions import (
+    BudgetSpent,
+    ConflictingMeasurementError,
+    Finished,
+    StudyStartedError,
+    TruvarError,
+)
 from truvar.messages import for_interface, format_point
 from truvar.storage.base import now
+from truvar.study._inputs import located
 from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._plausibility import correction, implausible, too_small
 from truvar.study._resolve import (
@@ -51,6 +59,7 @@ from truvar.study.commands import (
     Note,
     Receipt,
     Tell,
+    TellAll,
     TellRepeats,
     Withdraw,
 )
@@ -153,7 +162,8 @@ def choose(
     if start is None or table is None or is_excluded or not table.affordable[start]:
         return learner.choose(origin, list(state.pending.values()), state.next_id)
     first = table.take(np.array([start]))
-    gains = policy.score(policy_context(learner, 0), first)[0]
+    modelled = in_model_units(learner.surrogate, first)
+    gains = policy.score(policy_context(learner, 0), modelled)[0]
     scores = gains / first.cost[0] if policy.per_cost else gains
     level = int(
         np.argmax(np.where(np.isfinite(scores), scores, -np.inf))
@@ -202,11 +212,32 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     messages = []
     if finding is not None and action.id not in outlier_ids(state):
         messages.append(f"{finding}; {correction(action.id)}")
-    small = too_small(state)
+    small = None if state.defers_values else too_small(state)
     if small is not None:
         messages.append(small)
     warnings = {action.id: "; ".join(messages)} if messages else {}
     return Receipt((action.id,), state.version, warnings)
+
+
+def handle_tell_all(state: StudyState, command: TellAll, write: EventWriter) -> Receipt:
+    """Write measured values in order."""
+    receipts = []
+    n_before = len(state.learner.observations)
+    with write.together():
+        for tell, source in zip(command.tells, command.sources, strict=True):
+            try:
+                receipts.append(handle_tell(state, tell.check(), write))
+            except TruvarError as error:
+                raise located(error, source) from None
+    receipt = Receipt.merged(receipts)
+    warnings = {
+        id_: message for id_, message in receipt.warnings.items() if id_ not in outlier_ids(state)
+    }
+    small = too_small(state, len(state.learner.observations) - n_before)
+    if small is not None:
+        last = receipt.ids[-1]
+        warnings[last] = f"{warnings[last]}; {small}" if last in warnings else small
+    return replace(receipt, version=state.version, warnings=warnings)
 
 
 def _check_repeated(
@@ -371,6 +402,7 @@ HANDLERS: dict[type[Command], Callable[[StudyState, Any, EventWriter], Receipt]]
     Fit: handle_fit,
     Note: handle_note,
     Tell: handle_tell,
+    TellAll: handle_tell_all,
     TellRepeats: handle_tell_repeats,
     Withdraw: handle_withdraw,
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar.domain.domain import Domain
-from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
+from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import for_interface
 from truvar.validation import check_cost, check_finite, check_nonnegative
 
@@ -117,3 +117,10 @@ def _remedy_of_missing(y: Any) -> str:
         "fail(suggestion, reason)", cli="truvar fail ID --reason TEXT", http="POST .../fail"
     )
     return f", or say that the measurement failed: {call}"
+
+
+def located(error: TruvarError, source: str) -> TruvarError:
+    """Return the same error with the place where the measurement was read, if it was."""
+    if not source:
+        return error
+    return type(error)(f"{source}: {error} (nothing of the file was told)")

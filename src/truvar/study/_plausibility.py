@@ -40,7 +40,8 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         value: The value.
     """
     surrogate = state.learner.surrogate
-    values = [y for each, y in state.learner.observations if each.task == action.task]
+    told = [*state.learner.observations, *(state.deferred.observations if state.deferred else ())]
+    values = [y for each, y in told if each.task == action.task]
     tasks = surrogate.tasks
     # If the covariance is learned, the mean that the user gave is that of the target alone.
     is_mean_given = surrogate.mean is not None and (
@@ -77,14 +78,16 @@ def indistinct(state: StudyState) -> tuple[str, str] | None:
     )
 
 
-def too_small(state: StudyState) -> str | None:
+def too_small(state: StudyState, n_new: int = 1) -> str | None:
     """Return a warning, now and then, if all values are too small for a learned model.
 
     Args:
         state: The state of the study.
+        n_new: Number of values that were told since the last time.
     """
     count = len(state.learner.observations)
-    if count != 2 and count % REMINDER_INTERVAL:
+    before = count - n_new
+    if not before < 2 <= count and before // REMINDER_INTERVAL == count // REMINDER_INTERVAL:
         return None
     found = indistinct(state)
     if found is None:

@@ -93,11 +93,38 @@ class EventWriter:
         for name in FREE_TEXTS:
             if isinstance(details.get(name), str):
                 details[name] = visible(details[name])
+        if kind == "told" and state.defers_values:
+            details["with_next"] = True
         event = Event(state.version + 1, now(), visible(self.author), kind, details)
         models = state.apply(event, action)
         if models:
             details["models"] = {str(count): model for count, model in models.items()}
         self._appended.append(event)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Have a learned model take the values told within after the last of them.
+
+        The events say so, and a replay does the same. If one of the values is refused, none has
+        taken effect.
+        """
+        state = self._session.state
+        if not state.learner.surrogate.is_refitted:
+            yield
+            return
+        n_before = len(self._appended)
+        try:
+            with state.deferred_values() as models:
+                yield
+        except BaseException:
+            del self._appended[n_before:]
+            raise
+        if len(self._appended) == n_before:
+            return
+        last = self._appended[-1].details
+        del last["with_next"]
+        if models:
+            last["models"] = {str(count): model for count, model in models.items()}
 
     def check_wanted(self) -> None:
         """Check that the change is still wanted: between two events, and before they are stored.

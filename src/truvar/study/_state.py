@@ -9,7 +9,9 @@ operations are then applied again from the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -24,6 +26,7 @@ from truvar.study.operations import (
     ActionOperation,
     Allowed,
     Asked,
+    DeferredValues,
     Excluded,
     Exhausted,
     Expired,
@@ -74,6 +77,8 @@ class StudyState:
         conclusions: What follows from the state, computed when it is asked for.
         beta_history: The beta that the bounds after each measurement were computed with.
         exhausted: Whether the policy found nothing to gain at its last choice.
+        defers_values: Whether the model takes the values that are told only after the last of them.
+        deferred: The values that it has not taken yet.
         restore_point: Snapshot to return to if a change was interrupted so that it could not even
             be undone.
         n_updates: Number of changes to the model and its measurements; what is stated about f
@@ -106,6 +111,8 @@ class StudyState:
         self.history: list[HistoryRow] = []
         self.beta_history: list[float] = []
         self.exhausted = False
+        self.defers_values = False
+        self.deferred: DeferredValues | None = None
         self._n_applied = 0
 
     # -- events
@@ -180,6 +187,41 @@ class StudyState:
             self.restore_point = None
         if self._models.keys() <= known_models:
             return {}
+        return {count: model for count, model in self._models.items() if count not in known_models}
+
+    @contextmanager
+    def deferred_values(self) -> Iterator[dict[int, AnyModel]]:
+        """Have the model take the values told within after the last of them.
+
+        If one of them is refused, none has taken effect.
+
+        Yields:
+            Hyperparameters that had to be fitted, by number of observations; filled at the end.
+        """
+        before = self.snapshot()
+        models: dict[int, AnyModel] = {}
+        self.defers_values = True
+        try:
+            yield models
+            self.defers_values = False
+            models |= self._take_deferred()
+        except BaseException:
+            self.defers_values = False
+            self._learner_version = None
+            self._return_to(before)
+            raise
+
+    def _take_deferred(self) -> dict[int, AnyModel]:
+        """Have the model take the deferred values; return the fits that were made."""
+        last = self._operations[-1] if self._operations else None
+        if self.deferred is None or not isinstance(last, Told):
+            return {}
+        known_models = set(self._models)
+        self._learner_version = None
+        self._operations[-1] = replace(last, with_next=False)
+        self.deferred.observe(self)
+        self._models = self.learner.surrogate.fitted_models
+        self._learner_version = self.version
         return {count: model for count, model in self._models.items() if count not in known_models}
 
     @staticmethod
@@ -262,10 +304,11 @@ class StudyState:
                     self.leases[action.id] = datetime.fromisoformat(details["until"])
                 self._operations.append(Asked(action))
             case "told", Action():
-                self._operations.append(Told(action, details["y"], details.get("key")))
+                with_next = details.get("with_next", False)
+                self._operations.append(Told(action, details["y"], details.get("key"), with_next))
             case "corrected", Action():
                 first_changed, told = self._find(Told, details["id"])
-                self._operations[first_changed] = Told(action, details["y"], told.key)
+                self._operations[first_changed] = replace(told, action=action, y=details["y"])
                 self._discard_models_after(first_changed)
             case "withdrawn", _ if self.observation(details["id"]) is not None:
                 self._discard_models_after(self._find(Told, details["id"])[0])
@@ -306,8 +349,13 @@ class StudyState:
         on_action = [
             isinstance(each, ActionOperation) and each.action.id == id_ for each in self._operations
         ]
+        told, removed = self._find(Told, id_)
+        previous = self._operations[told - 1] if told else None
+        if isinstance(previous, Told) and previous.with_next:
+            # The model takes the values before it without it.
+            self._operations[told - 1] = replace(previous, with_next=removed.with_next)
         self._operations = [
-            each for each, removed in zip(self._operations, on_action, strict=True) if not removed
+            each for each, gone in zip(self._operations, on_action, strict=True) if not gone
         ]
         return on_action.index(True)
 

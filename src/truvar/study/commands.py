@@ -266,6 +266,24 @@ class Tell(Command):
 
 
 @dataclass(frozen=True)
+class TellAll(Command):
+    """Record several measurements, all of them or none; a learned model takes them together.
+
+    It is not sent to a server, where every measurement is a request.
+
+    Attributes:
+        tells: The measurements.
+        sources: Where each was read, such as "line 3"; opens the message if it is refused.
+    """
+
+    name: ClassVar[str] = "tell-all"
+    resumes: ClassVar[bool] = True
+
+    tells: Sequence[Tell]
+    sources: Sequence[str]
+
+
+@dataclass(frozen=True)
 class TellRepeats(Command):
     """Record several measurements of the same place."""
 

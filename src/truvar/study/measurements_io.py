@@ -20,7 +20,8 @@ from truvar.domain.labels import can_be_given, label_columns, labelled_point, ro
 from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
-from truvar.study.commands import Receipt, Tell
+from truvar.study._inputs import located
+from truvar.study.commands import Receipt, Tell, TellAll
 from truvar.tabular.csv_cells import unquote_cell
 from truvar.tabular.delimited import (
     DelimitedText,
@@ -78,14 +79,8 @@ def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> Receipt:
     Raises:
         TruvarError: If one of them is refused. None has been told then.
     """
-    receipts = []
-    with study.transaction():
-        for measurement in measurements:
-            try:
-                receipts.append(study.execute(measurement.command))
-            except TruvarError as error:
-                raise _located(error, measurement.source) from None
-    return Receipt.merged(receipts)
+    told = list(measurements)
+    return study.execute(TellAll([each.command for each in told], [each.source for each in told]))
 
 
 def parse_words(
@@ -393,7 +388,7 @@ class MeasurementReader:
                 )
             return self._read(dict(zip(self._header, row, strict=True)), source)
         except TruvarError as error:
-            raise _located(error, source) from None
+            raise located(error, source) from None
 
     def _read(self, cells: Mapping[str, Any], source: str) -> MeasurementInput | None:
         if cells[self._columns["value"]] is None:
@@ -474,13 +469,6 @@ class MeasurementReader:
             raise InvalidMeasurementError(
                 f"{name} must be a finite number, got {cell!r}; correct it"
             ) from None
-
-
-def _located(error: TruvarError, source: str) -> TruvarError:
-    """Return the same error with the place where the measurement was read."""
-    if not source:
-        return error
-    return type(error)(f"{source}: {error} (nothing of the file was told)")
 
 
 def known_points(study: BaseStudy) -> dict[int, dict[str, Any]]:

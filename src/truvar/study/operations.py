@@ -92,10 +92,13 @@ class Told(ActionOperation):
     Attributes:
         y: The value.
         key: The caller's key, by which a repeated `tell` is recognised.
+        with_next: Whether the model takes it together with the next value, which follows
+            immediately.
     """
 
     y: float
     key: str | None = None
+    with_next: bool = False
 
     def apply(self, state: StudyState) -> None:
         action = self.action
@@ -107,15 +110,51 @@ class Told(ActionOperation):
             and suggested.cost == action.cost
         ):
             action = suggested  # its row is in the posterior already
+        is_deferred = self.with_next or state.deferred is not None
+        pending = list(state.pending.values())
         beta = state.learner.state.epoch.beta
         state.n_updates += 1
-        state.learner.observe(action, self.y, list(state.pending.values()))
-        state.beta_history.append(beta)
+        if is_deferred:
+            state.learner.surrogate.check_value(self.y)
+            state.deferred = state.deferred or DeferredValues(pending, [])
+            state.deferred.observations.append((action, self.y))
+        else:
+            state.learner.observe(action, self.y, pending)
+            state.beta_history.append(beta)
         if state.pending.pop(action.id, None) is None and action.repeats is None:
             state.positions.append(Visit(action.id, action.point, action.vehicle))
         state.expired.pop(action.id, None)
         state.exhausted = False
-        state.history.append(_history_row(state, action.cost))
+        if not is_deferred:
+            state.history.append(_history_row(state, len(state.learner.observations), action.cost))
+        elif state.deferred is not None and not self.with_next:
+            state.deferred.observe(state)
+
+
+@dataclass(frozen=True)
+class DeferredValues:
+    """Values that were told, and that the model takes together.
+
+    Attributes:
+        pending: The actions that were pending before the first of them.
+        observations: The measurements with their values.
+    """
+
+    pending: list[Action]
+    observations: list[tuple[Action, float]]
+
+    def observe(self, state: StudyState) -> None:
+        """Have the model take the values. The rows of the history have the state after the last."""
+        state.deferred = None
+        beta = state.learner.state.epoch.beta
+        state.learner.observe_all(self.observations, self.pending)
+        first_step = len(state.learner.observations) - len(self.observations) + 1
+        row = _history_row(state, first_step, self.observations[0][0].cost)
+        state.history.append(row)
+        for action, _ in self.observations[1:]:
+            row = row._replace(step=row.step + 1, spent=row.spent + action.cost)
+            state.history.append(row)
+        state.beta_history += len(self.observations) * [beta]
 
 
 @dataclass(frozen=True)
@@ -218,8 +257,8 @@ class Fitted(Operation):
         state.n_updates += 1
 
 
-def _history_row(state: StudyState, cost: float) -> HistoryRow:
-    """Return the row of the history after a measurement of that cost."""
+def _history_row(state: StudyState, step: int, cost: float) -> HistoryRow:
+    """Return the row of the history after so many measurements, the last of that cost."""
     learner = state.learner
     regions = learner.state.regions
     epoch = learner.state.epoch
@@ -228,7 +267,6 @@ def _history_row(state: StudyState, cost: float) -> HistoryRow:
     if learner.excluded is not None:
         signed = np.where(learner.excluded, -np.inf, signed)
     best_index = int(np.argmax(signed))
-    step = len(learner.observations)
     spent = cost + (state.history[-1].spent if state.history else 0.0)
     failed = 0.0
     for failure in learner.failures:

@@ -28,10 +28,16 @@ from truvar.models.transforms import OutputTransform
 _ENSEMBLE_JITTER = 1e-8
 
 
-def learned_likelihood(transform: OutputTransform, units: Array | None = None) -> Gaussian:
+def learned_likelihood(
+    setting: Setting, transform: OutputTransform, units: Array | None = None
+) -> Gaussian:
     """Return the observation model of learned hyperparameters."""
-    return Gaussian(
-        transform, units, min_noise=_ENSEMBLE_JITTER * transform.scale**2, max_value=LARGEST_LEARNED
+    return replace(
+        setting.observation_model,
+        transform=transform,
+        units=units,
+        min_noise=_ENSEMBLE_JITTER * transform.scale**2,
+        max_value=LARGEST_LEARNED,
     )
 
 
@@ -114,12 +120,13 @@ class Averaged(LearnedFamily):
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
-            likelihood=learned_likelihood(model.transform),
+            likelihood=learned_likelihood(setting, model.transform),
             setting=setting,
             model=model,
         )
         if model.noise_slopes is not None:
-            noise_at = CoordinateFunction(model.mode_noise_at)
+            of_variance = found.likelihood.noise
+            noise_at = CoordinateFunction(lambda points: of_variance(model.mode_noise_at(points)))
             return replace(
                 found,
                 noise=noise_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,13 +17,14 @@ from truvar.domain.candidates import model_sites
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidModelError
+from truvar.messages import unknown_name
 from truvar.models._coregionalization import TaskModel
 from truvar.models._noise import NoiseModel
 from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
-from truvar.models.likelihoods.gaussian import Gaussian
+from truvar.models.likelihoods import LIKELIHOODS, Gaussian
 from truvar.models.mean import MeanFunction, is_mean_function
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned, Prior, constant_mean, family_to_learn
@@ -62,6 +63,7 @@ class Setting:
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
         exact_model: Whether claims take a given kernel as the truth.
+        likelihood: Name of the observation model.
     """
 
     domain: Domain
@@ -77,6 +79,7 @@ class Setting:
     direction: int
     n_initial: int = 0
     exact_model: bool = False
+    likelihood: str = "gaussian"
 
     @classmethod
     def of(
@@ -117,6 +120,7 @@ class Setting:
             learn_power=learn_power,
             direction=direction,
             exact_model=prior.exact_model,
+            likelihood=prior.likelihood,
         )
         if family is None and not setting.has_learned_tasks:
             return setting
@@ -145,6 +149,18 @@ class Setting:
         return 0.0 if self.noise is None else self.noise
 
     @cached_property
+    def observation_model(self) -> Gaussian:
+        """The observation model in the user's units, of which fits make theirs."""
+        if self.likelihood not in LIKELIHOODS:
+            raise InvalidModelError(unknown_name("likelihood", self.likelihood, LIKELIHOODS))
+        return LIKELIHOODS[self.likelihood]()
+
+    def variances(self, actions: Sequence[Action]) -> Array:
+        """Return the variances of the values of measurements: (t,)."""
+        noise = np.array([action.noise for action in actions], dtype=float)
+        return self.observation_model.variance(noise)
+
+    @cached_property
     def sites(self) -> Array:
         """The points that the posterior is kept at; with tasks, their index comes last."""
         return model_sites(self.domain.points, self.tasks)
@@ -162,7 +178,7 @@ class Setting:
         )
         if adopted.has_learned_tasks or self.noise is not None:
             return adopted
-        return replace(adopted, noise=float(model.noise or 0.0))
+        return replace(adopted, noise=self.observation_model.noise(float(model.noise or 0.0)))
 
     def residuals(self, observations: Observations) -> Array:
         """Return the observed values minus the mean function, (t,)."""
@@ -204,11 +220,11 @@ class Fit:
         site_kernel: The same for all sites, with tasks if there are some.
         mean: The constant prior mean; None: estimated by generalised least squares.
         offset: The part of the prior mean that depends on the point; None: there is none.
-        noise: The noise variance in use, as given or as fitted.
-        noise_of: Returns the fitted noise variance of a measurement that was told without one;
+        noise: The noise in use, as given or as fitted.
+        noise_of: Returns the fitted noise of a measurement that was told without one;
             None: none was fitted.
         tasks: The tasks with the noise in use; None without tasks.
-        likelihood: The observation model: units, transform and smallest noise.
+        likelihood: The observation model in the units of the fit.
     """
 
     kernel: Kernel
@@ -216,9 +232,9 @@ class Fit:
     mean: float | None
     offset: Offset | None
     noise: NoiseLike
+    likelihood: Gaussian
     noise_of: Callable[[Action], float] | None = None
     tasks: Tasks | None = None
-    likelihood: Gaussian = field(default_factory=Gaussian)
 
     @property
     def averaged(self) -> EnsembleModel | TaskModel | None:
@@ -244,7 +260,8 @@ class Fit:
         """Return the fit with a fitted noise variance; None: unchanged."""
         if variance is None:
             return self
-        return replace(self, noise=variance, noise_of=lambda action: variance)
+        noise = self.likelihood.noise(variance)
+        return replace(self, noise=noise, noise_of=lambda action: noise)
 
     def inflate_outlier_noise(self, observations: Observations) -> Observations:
         """Return the observations with so much noise for the outliers that they say nothing."""
@@ -301,6 +318,17 @@ class Hyperparameters(ABC):
             return self.is_refitted
         return self._is_scheduled(observations, current)
 
+    def is_fit_due_since(self, n_before: int, observations: Observations, current: Fit) -> bool:
+        """Return whether the schedule has a fit after one of the observations behind the first.
+
+        Args:
+            n_before: Number of observations before.
+            observations: All of them.
+            current: The last fit.
+        """
+        counts = range(n_before + 1, len(observations) + 1)
+        return any(self._is_scheduled(observations[:count], current) for count in counts)
+
     @abstractmethod
     def _is_scheduled(self, observations: Observations, current: Fit) -> bool:
         """Return whether a fit is due that was not made before."""
@@ -338,11 +366,8 @@ class Hyperparameters(ABC):
 
     def given_noise(self, actions: Sequence[Action]) -> Array:
         """Return noise variances, NaN where they are fitted along with the kernel: (t,)."""
-        given = [
-            action.noise if action.noise_given or not self.hides_noise else np.nan
-            for action in actions
-        ]
-        return np.array(given, dtype=float)
+        is_given = np.array([action.noise_given for action in actions], dtype=bool)
+        return np.where(is_given | (not self.hides_noise), self.setting.variances(actions), np.nan)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel and mean (and noise, if it is learned) to another data set.
@@ -362,14 +387,15 @@ class Hyperparameters(ABC):
         points, values = training_data(frame, domain.columns, value, domain)
         if setting.mean_function is not None:
             values = values - setting.mean_function(points)
-        noise = self._table_noise()
+        given = self._table_noise()
+        noise = None if given is None else setting.observation_model.variance(given)
         if family is not None:
             family = replace(family, noise=family.noise or noise is None)
             return fit(
                 family,
                 points,
                 values,
-                noise or 0.0,
+                0.0 if noise is None else noise,
                 domain.extent,
                 setting.mean,
                 setting.seed,

@@ -33,6 +33,7 @@ class Known(Hyperparameters):
             mean=setting.mean,
             offset=known_offset(setting),
             noise=setting.given_noise,
+            likelihood=setting.observation_model,
             tasks=setting.tasks,
         )
 

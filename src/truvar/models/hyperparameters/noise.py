@@ -44,8 +44,8 @@ class LearnedNoise(Known):
         return fit_noise(
             covariance_function(self._given.site_kernel)(points, points),
             residuals,
-            np.array(
-                [action.noise if action.noise_given else np.nan for action in observations.actions]
+            np.where(
+                observations.noise_given, self.setting.variances(observations.actions), np.nan
             ),
             prior_variance=self._prior_variance,
             estimate_mean=mean is None,

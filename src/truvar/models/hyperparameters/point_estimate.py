@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
 from truvar.models.fit import JITTER_SHARE, Model, fit, unfitted
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting, fit_once
 from truvar.models.kernels import with_categories
-from truvar.models.likelihoods.gaussian import Gaussian
 from truvar.models.model_average import with_uncertain_scale
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned
@@ -51,7 +50,7 @@ class PointEstimate(LearnedFamily):
             mean=setting.mean,
             offset=setting.mean_function,
             noise=setting.given_noise,
-            likelihood=Gaussian(jitter=JITTER_SHARE),
+            likelihood=replace(setting.observation_model, jitter=JITTER_SHARE),
         ).with_noise(model.noise if self.hides_noise else None)
 
     def average(
@@ -68,7 +67,7 @@ class PointEstimate(LearnedFamily):
             return unfitted(self.family, extent, values)
         count = len(observations)
         points = observations.points
-        noise = np.array([action.noise for action in observations.actions])
+        noise = setting.variances(observations.actions)
         seed = setting.seed + count
         categorical = setting.domain.categorical
 

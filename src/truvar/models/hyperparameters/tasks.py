@@ -153,7 +153,7 @@ class LearnedTasks(Hyperparameters):
             tasks=self._tasks,
             mean_function=self._mean_function,
             likelihood=learned_likelihood(
-                model.transform, None if (model.units == 1.0).all() else model.units
+                self.setting, model.transform, None if (model.units == 1.0).all() else model.units
             ),
             setting=self.setting,
             model=model,
@@ -161,7 +161,7 @@ class LearnedTasks(Hyperparameters):
         )
         if model.noise is None:
             return found
-        noise = [float(variance) for variance in model.noise[0]]
+        noise = found.likelihood.noise(np.asarray(model.noise[0], dtype=float)).tolist()
         return replace(
             found,
             tasks=replace(self._tasks, noise=noise),

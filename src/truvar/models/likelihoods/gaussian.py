@@ -1,19 +1,22 @@
 """`Gaussian`: a value is the function plus normal noise, in transformed units.
 
-| quantity | here |
-|---|---|
-| z, what the posterior is conditioned on | `modelled(task, y)` |
-| its noise variance | `modelled_noise(action, prior_sd)` |
-| y from mean and variance of f | `predict(action, means, variances)` |
-| whether y can be modelled | `check(y, prior_sd)` |
+| quantity | here | units |
+|---|---|---|
+| variance of a value, from the noise that a user gives or `Action` has | `variance(noise)` | user's |
+| its inverse, for variances that are learned | `noise(variance)` | user's |
+| variances of candidates | `modelled_variances(noise, points)` | model's |
+| z, what the posterior is conditioned on | `modelled(task, y)` | model's |
+| its noise variance | `modelled_noise(action, prior_sd)` | model's |
+| y from mean and variance of f | `predict(action, means, variances)` | user's |
+| whether y can be modelled | `check(y, prior_sd)` | user's |
 
-Another observation model is a subclass. Fits also read `Action.noise` themselves, in
-`hyperparameters` and `given_model`, so that one with other noise has to change these too.
+Fits, choices and statements read the noise of measurements through these methods alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +24,8 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.exceptions import InvalidMeasurementError
 from truvar.models.transforms import OutputTransform
+
+ArrayT = TypeVar("ArrayT", float, Array)
 
 # size of a value in a learned model: scores contain fourth powers of it, which must be finite
 LARGEST_LEARNED = 1e50
@@ -46,6 +51,26 @@ class Gaussian:
     jitter: float = 0.0
     max_value: float = np.inf
 
+    def variance(self, noise: ArrayT) -> ArrayT:
+        """Return the variance of values with the given noise, of any shape."""
+        return noise
+
+    def noise(self, variance: ArrayT) -> ArrayT:
+        """Return the noise that gives such a variance, which was learned: the inverse."""
+        return variance
+
+    def modelled_variances(self, noise: Array, points: Array) -> Array:
+        """Return the variances of candidates in the units of the model.
+
+        Args:
+            noise: Their noise. (q, K)
+            points: Their points. (q, d')
+        """
+        variances = self.variance(noise)
+        if self.units is None:
+            return variances
+        return np.asarray(variances / self.units[points[:, -1].astype(int), None] ** 2)
+
     def modelled(self, task: int, y: float) -> float:
         """Return a value in the units of the model."""
         return float(self.transform.forward(y)) / self._unit(task)
@@ -60,7 +85,7 @@ class Gaussian:
 
     def relative_noise(self, action: Action) -> float:
         """Return the noise variance of a measurement in the units of the model, however small."""
-        return action.noise / self._unit(action.task) ** 2
+        return self.variance(action.noise) / self._unit(action.task) ** 2
 
     def predict(self, action: Action, means: Array, variances: Array) -> tuple[float, float]:
         """Return mean and variance of the value that a measurement gives, its noise included.
@@ -71,7 +96,8 @@ class Gaussian:
             variances: Its variances. (members, 1)
         """
         unit = self._unit(action.task)
-        mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + action.noise)
+        noise = self.variance(action.noise)
+        mean, sd = self.transform.inverse_moments(unit * means, unit**2 * variances + noise)
         return float(mean[0]), float(sd[0] ** 2)
 
     def check(self, y: float, prior_sd: float) -> None:
