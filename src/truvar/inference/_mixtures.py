@@ -80,7 +80,7 @@ def mixture_quantile(
         quantile[left] = np.where(is_quick, following, (low[left] + high[left]) / 2)
         step[left] = np.abs(quantile[left] - here)
         left = left[step[left] > tolerance[left]]
-    return quantile
+    return np.asarray(quantile)
 
 
 def _density(means: Array, variances: Array, x: Array, weights: Array | None) -> Array:
