@@ -442,5 +442,5 @@ def test_a_study_is_renamed_and_deleted_after_its_name_was_typed(page_on, served
     assert delete.is_disabled()
     dialog.get_by_label(re.compile("^Type the name")).fill("new name")
     delete.click()
-    page.get_by_role("heading", name="Studies").wait_for()
+    page.get_by_role("heading", name="Studies", exact=True).wait_for()
     assert "new name" not in [row["name"] for row in api.get("/studies")["studies"]]
