@@ -95,7 +95,7 @@ class EpochStart:
         n_points: |D|, the number of points (D0 with noise levels).
         n_actions: |D| of the theorem, points times noise levels.
         n_targets: |M_{t-1}|, with the other points that the goal must know.
-        level_set: Whether the goal is a level set.
+        log_beta_factor: Factor of `LogBeta` that the paper uses for the kind of goal.
         spent: Cost of all observations so far.
         min_cost: c_min, without travel.
         max_cost: c_max, without travel.
@@ -110,7 +110,7 @@ class EpochStart:
     n_points: int
     n_actions: int
     n_targets: int
-    level_set: bool
+    log_beta_factor: float
     spent: float
     min_cost: float
     max_cost: float
@@ -142,8 +142,7 @@ class LogBeta:
 
     def __call__(self, start: EpochStart) -> float:
         """Return beta_(i)."""
-        default = 1.0 if start.level_set else 0.5
-        a = default if self.a is None else self.a
+        a = start.log_beta_factor if self.a is None else self.a
         return a * log(max(start.n_points, 2) * start.t**2)
 
 

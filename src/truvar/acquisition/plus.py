@@ -82,14 +82,14 @@ class Plus(BasePolicy):
 
     def starts(self, context: PolicyContext) -> Array | None:
         """Return the point of highest posterior mean, near which the score in a box may be high."""
-        if not self.refine or context.goal.level_set or not context.has_bounds:
+        if not self.refine or not context.goal.seeks_optimum or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
 
     @blas_in_one_thread()
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the ambiguity. Shape (c, K)."""
-        if not context.goal.level_set:
+        if context.goal.seeks_optimum:
             improvement = improvement_in_box(context, candidates) if self.refine else None
             if improvement is not None:
                 return improvement

@@ -90,13 +90,13 @@ class WeightedTruVaR(BasePolicy):
 
     def starts(self, context: PolicyContext) -> Array | None:
         """Return the point of highest posterior mean, near which the score in a box may be high."""
-        if not self.refine or context.goal.level_set or not context.has_bounds:
+        if not self.refine or context.goal.has_thresholds or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the weighted variance reduction. Shape (c, K)."""
-        if context.goal.level_set:
+        if context.goal.has_thresholds:
             rows = context.cached("undecided rows", lambda: undecided_rows(context))
             if can_sample(context, candidates) and not can_tour(context, candidates):
                 return sampled_reduction(context, rows.sites, rows.weight, candidates)

@@ -94,7 +94,7 @@ class Simulator:
         """Return the F1 score of the classification of a level set, or the regret of an optimum."""
         result = study.result()
         truth = self.truth
-        if study.goal.level_set:
+        if study.goal.has_thresholds:
             return result.f1(
                 truth.f(study.domain.values(study.domain.points))
                 if isinstance(truth, Function)
@@ -160,7 +160,7 @@ def simulate_run(
         )
         if suggestion.level is not None:
             levels.append(suggestion.level)
-        if until is not None and (score >= until if study.goal.level_set else score <= until):
+        if until is not None and (score >= until if study.goal.has_thresholds else score <= until):
             break
     names = [
         f"{column}_" if column in (*_CURVE_COLUMNS, "level") else column

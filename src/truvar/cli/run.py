@@ -183,7 +183,7 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append(
             ("left out", f"as outliers: measurement {', '.join(map(str, result.outliers))}")
         )
-    if result.goal.level_set:
+    if result.goal.has_thresholds:
         rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
     else:
         if result.best_observed is not None:

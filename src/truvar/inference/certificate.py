@@ -252,7 +252,7 @@ def accuracy(goal: Goal, state: State) -> float:
     An undecided point x can be as low as l(x) while another is as high as its u; where x is the
     only one left, it is the optimum.
     """
-    if goal.level_set:
+    if goal.has_thresholds:
         return goal.epsilon(state.regions, state.lower, state.upper)
     m = state.regions.potential
     low, high = (

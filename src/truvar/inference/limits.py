@@ -232,7 +232,7 @@ def check_improvement_goal(goal: Goal) -> None:
     Raises:
         UnsupportedGoalError: If it is a level set.
     """
-    if goal.level_set:
+    if goal.has_thresholds:
         raise UnsupportedGoalError(
             f"the expected improvement needs an optimum, got the goal {goal}; for a level set use "
             "expected_f1"

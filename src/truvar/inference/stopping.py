@@ -72,7 +72,7 @@ def finished(
             is quick to check holds.
     """
     surrogate = learner.surrogate
-    is_only_point = len(learner.domain) == 1 and not learner.goal.level_set
+    is_only_point = len(learner.domain) == 1 and learner.goal.seeks_optimum
     if not surrogate.fitted or not (learner.observations or is_only_point):
         return None
     if (
@@ -86,7 +86,7 @@ def finished(
         certificate = certify(certificate_inputs())
         if certificate.delta is not None:
             return f"{complete}, with probability at least {1 - certificate.delta:g}"
-    if learner.domain.continuous and not learner.goal.level_set:
+    if learner.domain.continuous and learner.goal.seeks_optimum:
         return None
     if _is_clearly_open(learner):
         return None
@@ -127,7 +127,7 @@ def _is_clearly_open(learner: ActiveLearner) -> bool:
     """
     surrogate = learner.surrogate
     means, variances = member_moments(surrogate)
-    if not learner.goal.level_set:
+    if learner.goal.seeks_optimum:
         sds = np.sqrt(variances)
         candidates = potential_rows(
             learner.goal.sign * means, sds, _SCREENING_REACH, excluded_rows(learner)
@@ -150,7 +150,7 @@ def _may_be_decided(inputs: StatementInputs) -> bool:
     """Return whether single points do not rule out that everything is decided. No joint draws are needed for this."""
     if isinstance(inputs.goal, Bands):
         return bool(certainty_of(inputs.exceedance()).min() >= _MIN_PROBABILITY)
-    if inputs.goal.level_set:
+    if inputs.goal.has_thresholds:
         probability = inputs.marginal_probability()
         return probability is None or bool(
             np.maximum(probability, 1.0 - probability).min() >= _MIN_PROBABILITY
@@ -161,7 +161,7 @@ def _may_be_decided(inputs: StatementInputs) -> bool:
 def _passes_screening(inputs: StatementInputs) -> bool:
     """Return whether few draws do not rule out that everything is decided, where single points say little."""
     if not isinstance(inputs.goal, LevelSet):
-        return inputs.goal.level_set or screening_optimality(inputs) >= _MIN_SCREENED
+        return inputs.goal.has_thresholds or screening_optimality(inputs) >= _MIN_SCREENED
     return (
         inputs.threshold is not None
         or screening_certainty(inputs, inputs.goal) >= _MIN_SCREENED_CERTAINTY
@@ -171,7 +171,7 @@ def _passes_screening(inputs: StatementInputs) -> bool:
 def _decided(statements: JointStatements) -> str | None:
     """Return what is decided, if everything is."""
     given = f"with {100 * _MIN_PROBABILITY:g} % probability, given the model"
-    if statements.goal.level_set:
+    if statements.goal.has_thresholds:
         everything = bool((statements.decided_confidence >= _MIN_PROBABILITY).all())
         return f"every point is classified {given}" if everything else None
     optimal = statements.optimal_probability or 0.0

@@ -168,7 +168,7 @@ def _members(inputs: StatementInputs) -> _Members:
     """Return the members at the rows whose class is not certain, or at evenly chosen ones of them."""
     weights = inputs.posterior.shares
     certainty = _certainty(inputs, inputs.means, inputs.variances, weights)
-    if not inputs.goal.level_set and inputs.excluded is not None:
+    if inputs.goal.seeks_optimum and inputs.excluded is not None:
         certainty[inputs.excluded] = 1.0  # the optimum is not there
     order = np.argsort(certainty, kind="stable")
     relevant = order[certainty[order] < _RELEVANT_CERTAINTY]

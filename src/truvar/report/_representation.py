@@ -34,7 +34,7 @@ def study_html(study: BaseStudy) -> str:
     """Return a study as a card for notebooks, with the expected F1 or regret of its answer."""
     result = study.result()
     answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
-    if result.goal.level_set and result.statements.is_known:
+    if result.goal.has_thresholds and result.statements.is_known:
         answer = _quick_answer(result) + answer
     return html_card(
         _title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)]
@@ -62,7 +62,7 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     """Return the answer so far, from single points."""
     if result.steps == 0:
         return [("answer", "nothing is measured yet")]
-    if not result.goal.level_set:
+    if result.goal.seeks_optimum:
         best = result.best_observed
         return (
             [] if best is None else [("best so far", describe_best_observed(best, result.domain))]

@@ -216,7 +216,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (str(result.steps), "measurement" if result.steps == 1 else "measurements"),
         (format_number(result.spent), cost),
     ]
-    if result.best_observed is not None and not study.goal.level_set:
+    if result.best_observed is not None and study.goal.seeks_optimum:
         tiles.append(
             (
                 f"{result.best_observed.value:.4g}",
@@ -230,7 +230,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         tiles.append(
             (f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})")
         )
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         tiles.append(_score_tile("F1", statements.expected_f1, format_share))
         tiles += _share_tile(result)
         tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
@@ -295,7 +295,7 @@ def _bounds(data: PlotData) -> dict[str, Any]:
 def _classes(data: PlotData) -> list[dict[str, Any]]:
     """Return the share of the points in each class, with its label and CSS class."""
     css_classes = {"undecided": "possible"}
-    if data.goal.level_set:
+    if data.goal.has_thresholds:
         css_classes = palette_keys(data.goal)
         bands = data.classification.band_names
         css_classes |= dict.fromkeys(bands, "possible")
@@ -317,7 +317,7 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 
 def _figures(data: PlotData) -> list[Figure]:
     classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
-    if data.goal.level_set:
+    if data.goal.has_thresholds:
         asked, _, other = palette_keys(data.goal)
         classes = f"Points {asked} and {other} the threshold, and undecided points ({data.confidence_note})"
     match len(data.domain.columns):
@@ -340,7 +340,7 @@ def _figures(data: PlotData) -> list[Figure]:
         case _:
             figures = _figures_of_many_columns(data)
     if np.isfinite(data.values).any():
-        line = "the threshold" if data.goal.level_set else "the best so far"
+        line = "the threshold" if data.goal.has_thresholds else "the best so far"
         if len(data.thresholds) > 1:
             line = "a threshold"
         caption = f"Measured values against the cost spent; the line is {line}"

@@ -76,7 +76,9 @@ def describe_goal_of_score(score: str, goal: float | None) -> str:
 
 def _of_estimate(result: Result, estimate: Estimate, goal: float, reached: bool) -> dict[str, Any]:
     unknown = (
-        "expected F1 not known yet" if result.goal.level_set else "expected regret not known yet"
+        "expected F1 not known yet"
+        if result.goal.has_thresholds
+        else "expected regret not known yet"
     )
     score = next(iter(describe_score(result)), unknown)
     return {

@@ -190,7 +190,7 @@ class Progress:
 
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""
-        level_set = self._study.goal.level_set
+        level_set = self._study.goal.has_thresholds
         classes = result.classes
         fields = [
             f"measurement {_with_limit(f'{result.steps:>4d}', self._limits.steps)}",

@@ -107,7 +107,7 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
         result: Its present result.
     """
     rows: list[tuple[str, str]] = []
-    if study.goal.level_set or not result.steps:
+    if study.goal.has_thresholds or not result.steps:
         return rows
     if result.best_observed is not None:
         rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))

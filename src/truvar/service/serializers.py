@@ -226,7 +226,7 @@ def view(study: Study) -> dict[str, Any]:
         },
         "threshold": result.threshold,
         "thresholds": list(result.thresholds),
-        "level_set": study.goal.level_set,
+        "level_set": study.goal.has_thresholds,
         "sign": study.goal.sign,
         "travels": study.travels,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],

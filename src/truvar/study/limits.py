@@ -96,7 +96,7 @@ class RunLimits:
         limits = self
         if not limits.given and own:
             limits = RunLimits.of(own)
-        if not limits.given and goal.level_set:
+        if not limits.given and goal.has_thresholds:
             limits = RunLimits(f1=_DEFAULT_F1, is_default=True)
         elif not limits.given:
             limits = RunLimits(relative_regret=_DEFAULT_RELATIVE_REGRET, is_default=True)
@@ -149,13 +149,13 @@ def _check_f1(f1: Any) -> None:
 
 def _check_suits(limits: Mapping[str, float | None], goal: Goal) -> None:
     """Check that limits which are statements about the answer suit the goal."""
-    if limits.get("f1") is not None and not goal.level_set:
+    if limits.get("f1") is not None and goal.seeks_optimum:
         raise UnsupportedGoalError(
             f"the limit f1 needs a level set, got the goal {goal}; for an optimum give regret or "
             "improvement_per_cost"
         )
     for name in ("regret", "improvement_per_cost"):
-        if limits.get(name) is not None and goal.level_set:
+        if limits.get(name) is not None and goal.has_thresholds:
             raise UnsupportedGoalError(
                 f"the limit {name} needs an optimum, got the goal {goal}; give f1"
             )

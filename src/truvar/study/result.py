@@ -166,7 +166,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = [("answer", self.certificate.statement)]
-        if self.best_observed is not None and not self.goal.level_set:
+        if self.best_observed is not None and self.goal.seeks_optimum:
             point = format_coordinates(self.best_observed.point)
             rows.append(("best so far", f"{self.best_observed.value:.6g} at {point}"))
         if not self.model_check.ok:
@@ -427,7 +427,7 @@ class Result:
             InvalidArgumentError: If there is not one finite value per point, or the optimum of a
                 function is missing.
         """
-        if self.goal.level_set:
+        if self.goal.has_thresholds:
             raise UnsupportedGoalError(
                 f"regret needs an optimum, got the goal {self.goal}; for a level set use f1(truth)"
             )
@@ -567,7 +567,7 @@ class Result:
         and L.
         """
         best_observed = None if self.best_observed is None else self.best_observed.to_dict()
-        tolerance = TOLERANCE if self.goal.level_set else 0.0
+        tolerance = TOLERANCE if self.goal.has_thresholds else 0.0
         return {
             "steps": self.steps,
             "spent": self.spent,
