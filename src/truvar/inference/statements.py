@@ -216,8 +216,13 @@ class JointStatements:
     @property
     def is_known(self) -> bool:
         """Whether there is a model to state anything with."""
-        score = self.expected_f1 if self.expected_regret is None else self.expected_regret
-        return score is not None and isfinite(score.mean)
+        return self.score is not None and isfinite(self.score.mean)
+
+    @property
+    def score(self) -> Estimate | None:
+        """Estimate of the score that answers to the goal are judged by, see `Goal.score`."""
+        estimate: Estimate | None = getattr(self, f"expected_{self.goal.score.key}")
+        return estimate
 
     @cached_property
     def classes(self) -> Classification:
@@ -335,7 +340,7 @@ def check_classify(
             f"classify takes one of pointwise, tolerance and margin, got {' and '.join(names)}; "
             "make a call for each"
         )
-    if names and goal.seeks_optimum:
+    if names and not goal.has_thresholds:
         raise UnsupportedGoalError(
             f"classify({names[0]}=...) needs a level set, got the goal {goal}; for an optimum "
             "classify(confidence=0.95) returns the points that hold it, and expected_regret the "

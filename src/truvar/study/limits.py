@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from truvar.domain.goals import Goal
+from truvar.domain.goals import Goal, LevelSet, Maximize
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.limits import StatementLimits
 from truvar.messages import unknown_name
@@ -20,10 +20,10 @@ _RUN_OPTIONS = (
 # repetitions of a failed measurement on an executor or by a program; a function that is called
 # directly is not called again
 DEFAULT_RETRIES = 2
-_DEFAULT_F1 = 0.95  # where a run for a level set ends, if no limit is given
-_DEFAULT_RELATIVE_REGRET = (
-    0.01  # share of the range of the posterior mean where a run for an optimum ends
-)
+# Limits that are statements about the answer, with a goal that has it.
+_ANSWER_LIMITS: dict[str, type[Goal]] = {
+    name: goal for goal in (LevelSet, Maximize) for name in goal.limits
+}
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,9 @@ class RunLimits:
         limits = self
         if not limits.given and own:
             limits = RunLimits.of(own)
-        if not limits.given and goal.has_thresholds:
-            limits = RunLimits(f1=_DEFAULT_F1, is_default=True)
-        elif not limits.given:
-            limits = RunLimits(relative_regret=_DEFAULT_RELATIVE_REGRET, is_default=True)
+        if not limits.given:
+            default: dict[str, Any] = goal.default_limit
+            limits = RunLimits(**default, is_default=True)
         limits.check_goal(goal)
         return limits
 
@@ -107,8 +106,7 @@ class RunLimits:
         """Check that the limits suit a goal.
 
         Raises:
-            UnsupportedGoalError: If F1 is to end a search for an optimum, or regret or improvement
-                that for a level set.
+            UnsupportedGoalError: If one of them is about answers to another kind of goal.
         """
         _check_suits(vars(self), goal)
 
@@ -149,13 +147,9 @@ def _check_f1(f1: Any) -> None:
 
 def _check_suits(limits: Mapping[str, float | None], goal: Goal) -> None:
     """Check that limits which are statements about the answer suit the goal."""
-    if limits.get("f1") is not None and goal.seeks_optimum:
-        raise UnsupportedGoalError(
-            f"the limit f1 needs a level set, got the goal {goal}; for an optimum give regret or "
-            "improvement_per_cost"
-        )
-    for name in ("regret", "improvement_per_cost"):
-        if limits.get(name) is not None and goal.has_thresholds:
+    for name, owner in _ANSWER_LIMITS.items():
+        if limits.get(name) is not None and name not in goal.limits:
             raise UnsupportedGoalError(
-                f"the limit {name} needs an optimum, got the goal {goal}; give f1"
+                f"the limit {name} needs {owner.one}, got the goal {goal}; give "
+                f"{' or '.join(goal.limits)}"
             )

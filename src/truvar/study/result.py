@@ -427,9 +427,10 @@ class Result:
             InvalidArgumentError: If there is not one finite value per point, or the optimum of a
                 function is missing.
         """
-        if self.goal.has_thresholds:
+        if not self.goal.seeks_optimum:
             raise UnsupportedGoalError(
-                f"regret needs an optimum, got the goal {self.goal}; for a level set use f1(truth)"
+                f"regret needs an optimum, got the goal {self.goal}; for {self.goal.one} use "
+                f"{self.goal.score.key}(truth)"
             )
         sign = self.goal.sign
         if callable(truth):

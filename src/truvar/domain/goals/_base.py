@@ -71,6 +71,7 @@ class Goal(ABC):
         score: The score of an answer.
         seeks_optimum: Whether the answer is a single point, the best one.
         has_thresholds: Whether the answer is on which side of thresholds each point lies.
+        limits: Names of the limits of a run that are statements about an answer to it.
         log_beta_factor: Factor a of `LogBeta` that the paper uses for this kind of goal.
     """
 
@@ -81,6 +82,7 @@ class Goal(ABC):
     score: ClassVar[Score]
     seeks_optimum: ClassVar[bool] = False
     has_thresholds: ClassVar[bool] = False
+    limits: ClassVar[tuple[str, ...]]
     log_beta_factor: ClassVar[float] = 1.0
 
     @property
@@ -97,6 +99,11 @@ class Goal(ABC):
     @abstractmethod
     def summary(self) -> str:
         """The goal in a few words, for lists of studies: "above 7"."""
+
+    @property
+    @abstractmethod
+    def default_limit(self) -> dict[str, float]:
+        """The limit of a run that is given none, by name."""
 
     @abstractmethod
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:

@@ -25,7 +25,13 @@ class _ThresholdGoal(Goal):
     one = "a level set"
     many = "level sets"
     score = Score("f1", "F1", is_share=True)
+    limits = ("f1",)
     has_thresholds = True
+
+    @property
+    def default_limit(self) -> dict[str, float]:
+        """Expected F1."""
+        return {"f1": 0.95}
 
 
 @dataclass(frozen=True)

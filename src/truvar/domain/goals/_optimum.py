@@ -18,6 +18,7 @@ class Optimum(Goal):
     one = "an optimum"
     many = "optima"
     score = Score("regret", "regret", is_share=False)
+    limits = ("regret", "improvement_per_cost")
     seeks_optimum = True
     log_beta_factor = 0.5
 
@@ -30,6 +31,11 @@ class Optimum(Goal):
     def question(self) -> str:
         """The goal as a question."""
         return f"where is the value {'highest' if self.sign > 0 else 'lowest'}?"
+
+    @property
+    def default_limit(self) -> dict[str, float]:
+        """Regret as a share of the range of the posterior mean."""
+        return {"relative_regret": 0.01}
 
     @property
     def direction(self) -> int:
