@@ -161,6 +161,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+    from truvar.report.formatting import format_true_score
     from truvar.report.status import (
         BOUNDS_TITLE,
         describe_best,
@@ -183,8 +184,10 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append(
             ("left out", f"as outliers: measurement {', '.join(map(str, result.outliers))}")
         )
-    if result.goal.has_thresholds:
-        rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
+    if not result.goal.seeks_optimum:
+        score = result.goal.score
+        text = format_true_score(score, result.score(truth))
+        rows.append((f"{score.name} against {column}", text))
     else:
         if result.best_observed is not None:
             rows.append(

@@ -97,7 +97,7 @@ def _draw_classes(ax: Any, data: PlotData) -> None:
         code[mask] = number
     palette = colors.ListedColormap([data.colours[name] for name, _, _ in classes])
     draw_field(ax, points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
-    if data.goal.has_thresholds or not data.has_model:
+    if not (data.goal.seeks_optimum and data.has_model):
         return
     possible = np.where(data.classification.undecided, data.result.probability, np.nan)
     shades = colors.LinearSegmentedColormap.from_list("probability", style.PROBABILITY)

@@ -13,7 +13,13 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
 from truvar.report._sides import by_class, palette_keys
-from truvar.report.formatting import class_note, count_noun, describe_score, format_number
+from truvar.report.formatting import (
+    class_note,
+    count_noun,
+    describe_score,
+    format_number,
+    format_true_score,
+)
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -169,7 +175,7 @@ class PlotData:
     @property
     def true_best(self) -> int | None:
         """Index of the true optimum; None for a level set or where the truth is not known."""
-        if self.truth is None or self.goal.has_thresholds:
+        if self.truth is None or not self.goal.seeks_optimum:
             return None
         return int(np.argmax(self.goal.sign * self.truth))
 
@@ -250,10 +256,9 @@ def optimum_name(goal: Goal) -> str:
 def _title(study: Study, result: Result, truth: Array | None) -> str:
     parts = [count_noun(result.steps, "measurement"), f"cost {format_number(result.spent)}"]
     parts += describe_score(result)
-    if truth is not None and study.goal.has_thresholds:
-        parts.append(f"true F1 = {result.f1(truth):.3f}")
-    elif truth is not None and result.best.index is not None:
-        parts.append(f"true regret = {result.regret(truth):.3g}")
+    score = study.goal.score
+    if truth is not None and (result.best.index is not None or not study.goal.seeks_optimum):
+        parts.append(f"true {score.name} = {format_true_score(score, result.score(truth))}")
     return f"{study.name or 'study'}: {', '.join(parts)}"
 
 

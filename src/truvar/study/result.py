@@ -411,6 +411,18 @@ class Result:
         n_both = int(self.classification.sum()) + int(true.sum())
         return 1.0 if n_both == 0 else 2 * n_hits / n_both
 
+    def score(self, truth: ArrayLike) -> float:
+        """Return the score that answers to the goal are judged by: F1 of a level set, regret of an optimum.
+
+        Args:
+            truth: True values on the domain.
+
+        Raises:
+            InvalidArgumentError: If there is not one finite value per point.
+        """
+        computed: float = getattr(self, self.goal.score.key)(truth)
+        return computed
+
     def regret(
         self,
         truth: ArrayLike | Callable[[Mapping[str, float]], float],
@@ -568,7 +580,7 @@ class Result:
         and L.
         """
         best_observed = None if self.best_observed is None else self.best_observed.to_dict()
-        tolerance = TOLERANCE if self.goal.has_thresholds else 0.0
+        tolerance = 0.0 if self.goal.seeks_optimum else TOLERANCE
         return {
             "steps": self.steps,
             "spent": self.spent,
