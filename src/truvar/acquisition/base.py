@@ -20,7 +20,7 @@ from truvar.acquisition.confidence import Confidence, Epoch, LogBeta, Schedule
 from truvar.acquisition.registry import policy_classes
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Bands, Goal, LevelSet, Maximize, Regions
+from truvar.domain.goals import Bands, Goal, LevelSet, Map, Maximize, Regions
 from truvar.engines import Engine
 from truvar.exceptions import (
     InvalidArgumentError,
@@ -36,9 +36,10 @@ T = TypeVar("T")
 # Kinds of goals, see `Goal.kind`.
 OPTIMUM: frozenset[str] = frozenset({Maximize.kind})
 LEVEL_SET: frozenset[str] = frozenset({LevelSet.kind})
+ANY_GOAL: frozenset[str] = OPTIMUM | LEVEL_SET | {Map.kind}
 
 # A goal of each kind in messages.
-_GOAL_WORDS: dict[str, str] = {goal.kind: goal.one for goal in (Maximize, LevelSet)}
+_GOAL_WORDS: dict[str, str] = {goal.kind: goal.one for goal in (Maximize, LevelSet, Map)}
 
 
 # -- what a policy sees
@@ -243,7 +244,7 @@ class BasePolicy:
         beta: Schedule of beta for the bounds behind M, H and L; None for the default of the policy.
     """
 
-    supported_goals: ClassVar[frozenset[str]] = OPTIMUM | LEVEL_SET
+    supported_goals: ClassVar[frozenset[str]] = ANY_GOAL
     signed: ClassVar[bool] = False
     chooses_noise_level: ClassVar[bool] = False
     explores: ClassVar[bool] = False

@@ -13,7 +13,7 @@ eta is in units of the prior standard deviation, as the paper's k(x, x) = 1 make
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, pi, sqrt
 from typing import Protocol, TypeVar
 
@@ -312,8 +312,7 @@ class Confidence:
         if goal.monotone is not None:
             return goal
         proven = isinstance(self.beta, TheoremBeta | RKHSBeta)
-        resolved: GoalT = replace(goal, monotone=self.monotone or self.intersect or proven)  # type: ignore[type-var]
-        return resolved
+        return goal.with_monotone(self.monotone or self.intersect or proven)
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
         """Return epoch 1; `start(eta)` returns the present state."""

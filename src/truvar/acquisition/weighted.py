@@ -28,6 +28,7 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
+from truvar.acquisition._map import map_ambiguity
 from truvar.acquisition._representers import (
     improvement_in_box,
     leading_point,
@@ -42,7 +43,7 @@ from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates
-from truvar.domain.goals import LevelSet
+from truvar.domain.goals import LevelSet, Map
 from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["WeightedTruVaR"]
@@ -180,6 +181,7 @@ def _threshold_ambiguity(context: PolicyContext, mean: Array, sd: Array) -> Arra
 # Kind of goal -> ambiguity of each point, given its mean and standard deviation: (n,).
 _AMBIGUITIES: dict[str, Callable[[PolicyContext, Array, Array], Array]] = {
     LevelSet.kind: _threshold_ambiguity,
+    Map.kind: map_ambiguity,
 }
 
 

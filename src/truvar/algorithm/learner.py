@@ -55,6 +55,7 @@ class ActiveLearner:
 
     Attributes:
         surrogate: The model.
+        weights: How much each point of the domain matters for the goal. (n,)
         state: Regions, bounds and epoch after the last observation; the bounds are in the units of
             the model's transform. `reported_state` has them in the user's.
         exclusions: Exclusions of places and permissions, in order; those of failed measurements are
@@ -80,6 +81,7 @@ class ActiveLearner:
         self.goal = policy.confidence.resolve_goal(goal)
         self.policy = policy
         self.seed = seed
+        self.weights = goal.weights_on(domain)
         self._cost = cost
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
@@ -359,7 +361,7 @@ class ActiveLearner:
         surrogate = self.surrogate
         goal = self.model_goal
         if surrogate.is_refitted:
-            goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
+            goal = goal.with_monotone(False)
         goal = self._goal_among_allowed(goal)
         if surrogate.fitted:
             moments = surrogate.moments
@@ -383,7 +385,7 @@ class ActiveLearner:
         posterior = self.posterior
         return EpochStart(
             t=len(self.observations) + 1,
-            eta=eta,
+            eta=eta if self.goal.truncates else 0.0,
             slack=self.policy.confidence.slack,
             n_points=len(self.domain),
             n_actions=len(candidates),

@@ -30,6 +30,7 @@ __all__, __getattr__, __dir__ = offer(
             "Bands",
             "Goal",
             "LevelSet",
+            "Map",
             "Maximize",
             "Minimize",
             "Optimum",

@@ -27,6 +27,7 @@ GIVEN = f"with {100 * MIN_PROBABILITY:g} % probability, given the model"
 # Kind of goal -> module whose `INFERENCE` is about it.
 _MODULES = {
     "level set": "truvar.inference._level_set_goals",
+    "map": "truvar.inference._map",
     "optimum": "truvar.inference._optimum_goals",
 }
 
@@ -75,6 +76,15 @@ class GoalInference(ABC):
             variances: Their variances. (members, q)
             weights: Weights of the members.
         """
+
+    def decode(self, statements: JointStatements, form: Mapping[str, Any]) -> JointStatements:
+        """Return statements from JSON with what this kind of goal adds to them.
+
+        Args:
+            statements: The fields that all kinds of goals have.
+            form: `JointStatements.to_dict`, decoded.
+        """
+        return statements
 
     # -- whether everything is decided, the cheapest test first
     # ----------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from truvar.algorithm.recommendation import best_point, eligible_observations
 from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
-from truvar.inference import bands
+from truvar.inference import _map, bands
 from truvar.inference._level_set import screening_f1
 from truvar.inference._mixtures import normal_distribution
 from truvar.inference.inputs import StatementInputs
@@ -66,12 +66,15 @@ class StatementLimits:
         relative_regret: The same, as a share of the range of the posterior mean over the domain.
         improvement_per_cost: Expected improvement per unit cost below which no measurement is worth
             its cost.
+        accuracy: Distance from f that a map exceeds at 1 % of the points at most, with probability
+            95 %.
     """
 
     f1: float | None = None
     regret: float | None = None
     relative_regret: float | None = None
     improvement_per_cost: float | None = None
+    accuracy: float | None = None
 
     @property
     def given(self) -> bool:
@@ -170,6 +173,14 @@ def _near_regret(state: _LimitState) -> _Reason | None:
     return reason
 
 
+def _near_accuracy(state: _LimitState) -> _Reason | None:
+    """Return the test of the limit of accuracy; None if single points rule out that it is reached."""
+    goal = state.limits.accuracy
+    if goal is None or not _map.may_reach_accuracy(state.source, goal):
+        return None
+    return lambda: _map.accuracy_reached(state.source.joint, goal)
+
+
 def _near_worthless(state: _LimitState) -> _Reason | None:
     """Return the reason that no measurement is worth its cost; None if one is, or without that limit."""
     worthless = _worthless(state)
@@ -192,7 +203,7 @@ def _worthless(state: _LimitState) -> str | None:
 
 # A test of each limit, in the order in which they are reported. Each is a necessary condition that is
 # quick to check, and returns one that may take draws.
-_NEAR_LIMITS = (_near_f1, _near_regret, _near_worthless)
+_NEAR_LIMITS = (_near_f1, _near_regret, _near_accuracy, _near_worthless)
 
 
 def _has_model(learner: ActiveLearner) -> bool:

@@ -312,7 +312,10 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 
 
 def _figures(data: PlotData) -> list[Figure]:
-    classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
+    classes = "Posterior standard deviation and the measurements"
+    if data.goal.seeks_optimum:
+        optimum = optimum_name(data.goal)
+        classes = f"Points that can be the {optimum}, with their probability, and points ruled out"
     if data.goal.has_thresholds:
         asked, _, other = palette_keys(data.goal)
         classes = f"Points {asked} and {other} the threshold, and undecided points ({data.confidence_note})"

@@ -59,6 +59,11 @@ def limit_progress(
         progress["improvement_per_cost"] = _of_number(
             name, study.improvement_per_cost(), rate, reached
         )
+    for name in set(result.goal.limits) - progress.keys():
+        limit = getattr(limits, name)
+        if limit is not None:  # the statements have the present state under the same name
+            reached = study.check_stop(**{name: limit}).reason is not None
+            progress[name] = _of_number(name, getattr(result.statements, name), limit, reached)
     return progress
 
 

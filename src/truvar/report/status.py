@@ -21,7 +21,7 @@ from truvar.report.formatting import (
 from truvar.report.limit_progress import limit_progress
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
-from truvar.study.limits import RunLimits
+from truvar.study.limits import LIMITS, RunLimits
 from truvar.study.outliers import outlier_messages
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 # heading of everything that is about M, H, L and epsilon
 BOUNDS_TITLE = "For those who want the theorem: the sets M, H and L of the paper"
-_SCORE_LIMITS = (
-    "f1",
-    "regret",
-    "improvement_per_cost",
-)  # limits of a run whose progress is shown in words
+_SCORE_LIMITS = LIMITS[3:]  # limits of a run whose progress is shown in words
 
 
 def describe_policy(policy: Policy) -> str:

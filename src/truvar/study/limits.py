@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from truvar.domain.goals import Goal, LevelSet, Maximize
+from truvar.domain.goals import Goal, LevelSet, Map, Maximize
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.limits import StatementLimits
 from truvar.messages import unknown_name
 from truvar.validation import check_integer, check_nonnegative, check_positive
 
-LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
+LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost", "accuracy")
 _RUN_OPTIONS = (
     "retries",
     "max_failures",
@@ -22,7 +22,7 @@ _RUN_OPTIONS = (
 DEFAULT_RETRIES = 2
 # Limits that are statements about the answer, with a goal that has it.
 _ANSWER_LIMITS: dict[str, type[Goal]] = {
-    name: goal for goal in (LevelSet, Maximize) for name in goal.limits
+    name: goal for goal in (LevelSet, Maximize, Map) for name in goal.limits
 }
 
 
@@ -40,6 +40,8 @@ class RunLimits:
             promise.
         relative_regret: Optimum: `regret` as a share of the range of the posterior mean.
         is_default: Whether these are the limits of a run that was given none.
+        accuracy: Map: accuracy that it has at 99 % of the points with 95 % probability, given the
+            model.
 
     Raises:
         InvalidArgumentError: If a limit is negative or not a number, or F1 is above 1.
@@ -53,9 +55,17 @@ class RunLimits:
     improvement_per_cost: float | None = None
     relative_regret: float | None = None
     is_default: bool = False
+    accuracy: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("budget", "epsilon", "regret", "improvement_per_cost", "relative_regret"):
+        for name in (
+            "budget",
+            "epsilon",
+            "regret",
+            "improvement_per_cost",
+            "relative_regret",
+            "accuracy",
+        ):
             limit = getattr(self, name)
             if limit is not None:
                 check_nonnegative(limit, name)

@@ -34,6 +34,7 @@ from truvar.inference.statements import (
 from truvar.inference.undecided_causes import main_cause
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
+from truvar.study._map_properties import MapProperties
 from truvar.tabular.labels import label_to_json
 from truvar.validation import check_truth
 
@@ -88,7 +89,7 @@ class BestObserved:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(MapProperties):
     """The knowledge of a study at one moment. Arrays and masks have one entry per point of the domain.
 
     `classify`, `probability`, `expected_f1` and `expected_regret` are statements given the model,

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from truvar.domain.goals._base import Goal, Regions, Score
 from truvar.domain.goals._level_set import Bands, LevelSet
+from truvar.domain.goals._map import Map
 from truvar.domain.goals._optimum import Maximize, Minimize, Optimum
 
 __all__ = [
     "Bands",
     "Goal",
     "LevelSet",
+    "Map",
     "Maximize",
     "Minimize",
     "Optimum",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from truvar._typing import Array, Mask
 from truvar.exceptions import InvalidModelError
+
+if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Goal(ABC):
         seeks_optimum: Whether the answer is a single point, the best one.
         has_thresholds: Whether the answer is on which side of thresholds each point lies.
         limits: Names of the limits of a run that are statements about an answer to it.
+        truncates: Whether variance below that of the epoch stops counting (eq. 3).
         log_beta_factor: Factor a of `LogBeta` that the paper uses for this kind of goal.
     """
 
@@ -83,6 +87,7 @@ class Goal(ABC):
     seeks_optimum: ClassVar[bool] = False
     has_thresholds: ClassVar[bool] = False
     limits: ClassVar[tuple[str, ...]]
+    truncates: ClassVar[bool] = True
     log_beta_factor: ClassVar[float] = 1.0
 
     @property
@@ -131,6 +136,10 @@ class Goal(ABC):
         """Return the epsilon of Definition 3.1 if the bounds hold, for every undecided point."""
         return self.epsilon(regions, lower, upper)
 
+    def weights_on(self, domain: Domain) -> Array:
+        """Return how much each point of a domain matters, 1 on average. (n,)."""
+        return np.ones(len(domain))
+
     @property
     def known_thresholds(self) -> tuple[float, ...]:
         """The thresholds whose values are given."""
@@ -155,6 +164,11 @@ class Goal(ABC):
     def cost_caveats(self) -> tuple[str, ...]:
         """Reasons why Theorem 3.1 does not bound the cost of reaching this goal."""
         return ()
+
+    def with_monotone(self, monotone: bool) -> Self:
+        """Return the goal with `monotone` decided."""
+        resolved: Self = replace(self, monotone=monotone)  # type: ignore[type-var]  # a dataclass
+        return resolved
 
     def in_model_units(self, forward: Callable[[Array], Array]) -> Self:
         """Return the goal in the units of the model, given the transform of values to them."""
