@@ -60,6 +60,8 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--regret", type=positive(float), metavar="REGRET", help=regret)
     rate = "optimum: stop when no measurement promises an improvement of RATE per unit cost"
     sub.add_argument("--improvement-per-cost", type=positive(float), metavar="RATE", help=rate)
+    accuracy = "map: stop when it is within DISTANCE at 99 %% of the points with 95 %% probability"
+    sub.add_argument("--accuracy", type=positive(float), metavar="DISTANCE", help=accuracy)
     add_json(sub, "the summary")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
     report = (
