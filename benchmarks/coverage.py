@@ -199,7 +199,7 @@ def _run(case: Case, number: int, most: int = 2000) -> Outcome:
 
 def is_accurate(result: tv.Result, f: np.ndarray, epsilon: float) -> bool:
     """Definition 3.1."""
-    if result.goal.level_set:
+    if result.goal.has_thresholds:
         m = result.potential
         right = bool((f[result.above] > THRESHOLD).all() and (f[result.below] < THRESHOLD).all())
         return right and bool((np.abs(f[m] - THRESHOLD) <= epsilon / 2 + 1e-9).all())
@@ -210,7 +210,7 @@ def is_accurate(result: tv.Result, f: np.ndarray, epsilon: float) -> bool:
 
 def _safest_is_within(result: tv.Result, f: np.ndarray) -> bool:
     """Check the claim of the certificate's epsilon about an optimum."""
-    if result.goal.level_set:
+    if result.goal.has_thresholds:
         return True
     safest = np.argmax(np.where(result.potential, result.lower, -np.inf))
     return bool(f.max() - f[safest] <= result.epsilon + 1e-9)

@@ -79,7 +79,7 @@ def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
 
 def check(instance: Instance, drawn: Any, rows: list[int], values: list[float]) -> dict[str, Any]:
     """Return the check of what is stated about a problem."""
-    if instance.goal.level_set:
+    if instance.goal.has_thresholds:
         return level_set_check(drawn, instance.truth, instance.goal.threshold)
     return optimum_check(drawn, instance.truth, instance.goal.sign, rows, values)
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.dates import Date as Date
     from truvar.domain.domain import Domain as Domain
     from truvar.domain.goals import LevelSet as LevelSet
+    from truvar.domain.goals import Map as Map
     from truvar.domain.goals import Maximize as Maximize
     from truvar.domain.goals import Minimize as Minimize
     from truvar.domain.parameters import Boolean as Boolean

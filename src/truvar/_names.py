@@ -53,6 +53,7 @@ _PART_MODULES = {
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
     "LevelSet": "truvar.domain.goals",
+    "Map": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",
     "Minimize": "truvar.domain.goals",
     "Boolean": "truvar.domain.parameters",

@@ -29,7 +29,7 @@ def a_start(**known: Any) -> EpochStart:
         n_points=10,
         n_actions=10,
         n_targets=10,
-        level_set=True,
+        log_beta_factor=1.0,
         spent=0.0,
         min_cost=1.0,
         max_cost=1.0,
@@ -71,9 +71,11 @@ def test_log_beta_is_a_log_of_the_points_times_t_squared(points: int, t: int) ->
 
 
 def test_log_beta_is_half_as_large_for_an_optimum_as_for_a_level_set_unless_a_is_given() -> None:
-    assert tv.LogBeta()(a_start(level_set=True, t=7)) == pytest.approx(1.0 * log(10 * 49))
-    assert tv.LogBeta()(a_start(level_set=False, t=7)) == pytest.approx(0.5 * log(10 * 49))
-    assert tv.LogBeta(1.0)(a_start(level_set=False)) == tv.LogBeta(1.0)(a_start(level_set=True))
+    assert tv.LogBeta()(a_start(log_beta_factor=1.0, t=7)) == pytest.approx(1.0 * log(10 * 49))
+    assert tv.LogBeta()(a_start(log_beta_factor=0.5, t=7)) == pytest.approx(0.5 * log(10 * 49))
+    assert tv.LogBeta(1.0)(a_start(log_beta_factor=0.5)) == tv.LogBeta(1.0)(
+        a_start(log_beta_factor=1.0)
+    )
     assert a_study(goal=tv.LevelSet(0.5)).epoch.beta == pytest.approx(log(10))
     assert a_study(goal=tv.Maximize()).epoch.beta == pytest.approx(0.5 * log(10))
 
@@ -126,7 +128,12 @@ def test_a_schedule_is_shown_what_is_known_when_the_epoch_starts() -> None:
     first = spy.seen[0]
     assert (first.t, first.eta, first.slack) == (1, 2.0, 0.2)
     assert (first.n_points, first.n_actions, first.n_targets) == (10, 20, 10)
-    assert (first.spent, first.min_cost, first.max_cost, first.level_set) == (0.0, 3.0, 7.0, True)
+    assert (first.spent, first.min_cost, first.max_cost, first.log_beta_factor) == (
+        0.0,
+        3.0,
+        7.0,
+        1.0,
+    )
     seen = len(spy.seen)
     while len(spy.seen) == seen:
         suggestion = study.ask()

@@ -69,7 +69,7 @@ def test_each_policy_supports_the_goals_of_its_section_in_the_docs_and_is_named_
         "level sets": level_set,
     }
     for name, policy in POLICIES.items():
-        serves = [goal.level_set for goal in supported_goals(policy())]
+        serves = [goal.has_thresholds for goal in supported_goals(policy())]
         (heading,) = re.findall(
             rf"^## For ([a-z ]+)\n(?:(?!^## ).*\n)*### .* \(`{name}`\)$", page, flags=re.MULTILINE
         )
@@ -92,7 +92,9 @@ def test_each_policy_supports_the_goals_of_its_section_in_the_docs_and_is_named_
 def test_an_unsupported_goal_is_an_error_when_the_study_is_made(name):
     policy = POLICIES[name]()
     for goal in (tv.Maximize(), tv.Minimize(), tv.LevelSet(1.0), tv.LevelSet(fraction_of_max=0.5)):
-        fits = goal.level_set in [supported.level_set for supported in supported_goals(policy)]
+        fits = goal.has_thresholds in [
+            supported.has_thresholds for supported in supported_goals(policy)
+        ]
         if fits:
             study(policy, goal)
         else:
@@ -220,7 +222,7 @@ class Deviation:
 
 class LevelSetsOnly(Deviation):
     def check_supported(self, goal, n_levels):
-        if not goal.level_set:
+        if goal.seeks_optimum:
             raise UnsupportedGoalError("for level sets")
 
 
@@ -239,7 +241,7 @@ class SupportsNoGoal(Deviation):
 
 class FailsOnLevelSets(Deviation):
     def check_supported(self, goal, n_levels):
-        if goal.level_set:
+        if goal.has_thresholds:
             raise tv.TruvarError("a bug")
 
 
@@ -378,7 +380,7 @@ def test_an_error_about_noise_levels_that_is_not_declared_is_a_failure():
 
 
 def test_a_goal_that_is_not_supported_is_skipped():
-    assert [goal.level_set for goal in supported_goals(LevelSetsOnly())] == [True, True]
+    assert [goal.has_thresholds for goal in supported_goals(LevelSetsOnly())] == [True, True]
     check_policy(LevelSetsOnly())
 
 

@@ -48,7 +48,7 @@ def fit_at_random(instance, t: int, start: int) -> tuple[int, ...]:
     rows = np.random.default_rng([5, start]).choice(len(instance.domain), t, replace=False)
     values = np.array([instance.measure(row, number) for number, row in enumerate(rows, 1)])
     domain = instance.domain
-    direction = 0 if instance.goal.level_set else instance.goal.sign
+    direction = 0 if instance.goal.has_thresholds else instance.goal.sign
     data = FitData(
         domain.points[rows], values, None, domain.extent, domain.spacing, direction=direction
     )

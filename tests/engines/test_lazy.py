@@ -282,7 +282,7 @@ def test_no_bound_falls_below_its_sum_and_no_choice_below_the_best(name: str, ba
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(
-    "name", [name for name, (_, goal, _) in SETTINGS.items() if goal.level_set]
+    "name", [name for name, (_, goal, _) in SETTINGS.items() if goal.has_thresholds]
 )
 def test_no_bound_falls_below_its_weighted_sum_and_no_choice_below_the_best(
     name: str, batch: int

@@ -138,7 +138,7 @@ def _state(study: tv.Study) -> dict[str, Any]:
     events = _events(study)
     result = study.result()
     classes = result.classify()
-    score = result.expected_f1 if result.goal.level_set else result.expected_regret
+    score = result.expected_f1 if result.goal.has_thresholds else result.expected_regret
     rows = np.linspace(0, len(study.domain) - 1, SAMPLE).astype(int)
     numbers = {
         "mean": result.mean[rows].tolist(),

@@ -18,7 +18,6 @@ from truvar.inference._mixtures import band_probabilities, certainty_of, reporte
 from truvar.models._learned import nearest_reference
 from truvar.models._outliers import find_outliers
 from truvar.problem import problem_from_dict
-from truvar.report.status import describe_goal
 
 LEVELS = [-0.2, 0.3, 0.8]
 
@@ -196,7 +195,7 @@ def test_points_between_two_thresholds_are_found() -> None:
     inside = (truth >= 0.3) & (truth < 0.8)
     assert result.classification.tolist() == inside.tolist()
     assert result.f1(truth) == 1.0
-    assert "between 0.3 and 0.8" in describe_goal(study.goal)
+    assert "between 0.3 and 0.8" in study.goal.question
 
 
 def test_a_learned_model_has_bands_too() -> None:

@@ -17,7 +17,6 @@ import truvar as tv
 from truvar.acquisition.confidence import Epoch, lemma_beta, rkhs_beta
 from truvar.algorithm.loop import State
 from truvar.domain.goals import Regions
-from truvar.inference.certificate import accuracy
 from truvar.problem.build import _build_beta
 from truvar.problem.schema import RKHSBetaSpec
 from truvar.report import summary
@@ -235,11 +234,15 @@ def test_epsilon_is_about_one_point_and_accuracy_about_all_of_m():
     regions = Regions(m, ~m, ~m)
     state = State(regions, m, lower, upper, Epoch(1, 1.0, 4.0, 1))
     assert tv.Maximize().epsilon(regions, lower, upper) == pytest.approx(1.1)
-    assert accuracy(tv.Maximize(), state) == pytest.approx(2.0)
+    assert tv.Maximize().accuracy_of_undecided(
+        state.regions, state.lower, state.upper
+    ) == pytest.approx(2.0)
     mirrored = State(regions, m, -upper, -lower, Epoch(1, 1.0, 4.0, 1))
-    assert accuracy(tv.Minimize(), mirrored) == pytest.approx(2.0)
+    assert tv.Minimize().accuracy_of_undecided(
+        mirrored.regions, mirrored.lower, mirrored.upper
+    ) == pytest.approx(2.0)
     alone = State(Regions(np.array([False, True]), ~m, ~m), m, lower, upper, Epoch(1, 1.0, 4.0, 1))
-    assert accuracy(tv.Maximize(), alone) == 0.0
+    assert tv.Maximize().accuracy_of_undecided(alone.regions, alone.lower, alone.upper) == 0.0
 
 
 @pytest.mark.parametrize("goal", ["maximum", "minimum"])

@@ -101,8 +101,8 @@ def test_classes_stay_while_nothing_new_is_measured(goal: Any) -> None:
     study.withdraw(others[0])  # and is not suggested again
     changed = study.result().classes.labels != labels
     # An optimum is looked for among the points that are left, with the same draws.
-    assert changed.sum() <= (0 if study.goal.level_set else 5)
-    if study.goal.level_set:
+    assert changed.sum() <= (0 if study.goal.has_thresholds else 5)
+    if study.goal.has_thresholds:
         study.exclude({"x_km": 0.0, "y_km": 0.0})
         study.fail(suggestion)
         np.testing.assert_array_equal(study.result().classes.labels, labels)

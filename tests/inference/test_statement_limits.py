@@ -45,8 +45,8 @@ def test_the_quick_condition_never_misses_a_limit_that_is_reached(
         inputs = study._state.conclusions.statement_inputs()
         if not inputs.fitted:
             continue
-        for limit in (0.5, 0.8, 0.95, 0.99) if goal.level_set else (1.0, 0.3, 0.05, 0.002):
-            if goal.level_set:
+        for limit in (0.5, 0.8, 0.95, 0.99) if goal.has_thresholds else (1.0, 0.3, 0.05, 0.002):
+            if goal.has_thresholds:
                 reached = study.result().expected_f1.low >= limit
                 may = may_reach_f1(inputs, limit)
             else:

@@ -9,7 +9,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import truvar as tv
-from truvar.inference import stopping
+from truvar.inference import _level_set_goals, _optimum_goals
+from truvar.inference._goals import inference_of
 from truvar.study._conclusions import Conclusions
 
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 9))
@@ -40,8 +41,8 @@ def test_the_quick_looks_agree_with_the_whole_check(
     for _ in range(60 if model else 20):
         quick = study.finished
         with monkeypatch.context() as patch:
-            patch.setattr(stopping, "screening_optimality", lambda inputs: 1.0)
-            patch.setattr(stopping, "screening_certainty", lambda inputs, goal: 1.0)
+            patch.setattr(_optimum_goals, "screening_optimality", lambda inputs: 1.0)
+            patch.setattr(_level_set_goals, "screening_certainty", lambda inputs, goal: 1.0)
             assert Conclusions(study._state).finished == quick
         answers.append(quick)
         if quick is not None:
@@ -65,7 +66,7 @@ def test_the_first_look_agrees_with_the_whole_check_of_an_exact_model(
         study.tell(suggestion, wave(suggestion.point))
         quick = study.finished
         with monkeypatch.context() as patch:
-            patch.setattr(stopping, "_is_clearly_open", lambda learner: False)
+            patch.setattr(type(inference_of(goal)), "is_clearly_open", lambda self, learner: False)
             assert Conclusions(study._state).finished == quick
 
 
@@ -78,7 +79,7 @@ def test_a_study_goes_on_while_the_model_of_its_choices_leaves_something_undecid
         suggestion = study.ask()
         study.tell(suggestion, wave(suggestion.point))
     with monkeypatch.context() as patch:
-        patch.setattr(stopping, "_is_clearly_open", lambda learner: True)
+        patch.setattr(type(inference_of(goal)), "is_clearly_open", lambda self, learner: True)
         assert Conclusions(study._state).finished is None
 
 

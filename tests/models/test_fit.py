@@ -462,7 +462,7 @@ def test_with_a_learned_model_m_is_recomputed_from_the_whole_domain(goal: Any) -
         sizes.append(int(result.potential.sum()))
         if study.steps < 3:
             assert result.potential.all()  # no model yet, no claim
-        elif goal.level_set:
+        elif goal.has_thresholds:
             np.testing.assert_array_equal(
                 result.potential, (result.lower <= 0.5) & (result.upper >= 0.5)
             )

@@ -59,7 +59,7 @@ def counts(classes: Classification) -> dict[str, int]:
 def shown_labels(study: tv.Study) -> list[str]:
     """Return the labels of the classes that every text must have."""
     n = counts(study.result().classes)
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         return [
             f"above 0.3: {n['above']}",
             f"undecided: {n['undecided']}",
@@ -94,7 +94,7 @@ def test_every_text_counts_the_points_of_a_result(study: tv.Study, page_words: s
         assert label in page_words
         assert label in figure_texts
     note = "95 % that it is one of these"
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         n_wrong = study.result().classify(pointwise=0.95).max_wrong
         note = f"each with at least 95 %; at most {n_wrong} wrong"
     assert f"({note})" in status
@@ -155,7 +155,7 @@ def test_the_progress_line_counts_the_points_of_a_result(study: tv.Study) -> Non
     assert f"undecided {n['undecided']}" in line
     assert "epsilon" not in line
     assert "ε" not in line
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         assert f"above {n['above']} below {n['below']}" in line
         assert "expected F1" in line
     else:
@@ -167,7 +167,7 @@ def test_the_certificate_counts_the_same_points(study: tv.Study) -> None:
     result = study.result()
     n = counts(result.classes)
     statement = result.certificate.statement
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         n_shown = n["above"] + n["below"]
         assert f"{n_shown} of {len(result.mean)} points are shown" in statement
         assert f"{n['above']} above 0.3 and {n['below']} below" in statement
@@ -184,7 +184,7 @@ def test_cards_and_answers_to_values_count_the_same_points(study: tv.Study) -> N
     n = counts(result.classes)
     told = tell_summary([1], result, study.result())
     assert f"undecided {n['undecided']}" in told
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         assert f"above {n['above']}, below {n['below']}" in told
         card = f"{n['above']} above, {n['below']} below, {n['undecided']} undecided of"
         assert card in repr(study)
@@ -198,7 +198,7 @@ def test_no_default_figure_shows_the_paper_s_sets(study: tv.Study) -> None:
     assert not any("bounds" in text for text in texts)
     bars = next(axes for axes in figure.axes if "share" in axes.get_title(loc="left"))
     widths = [bar.get_width() for bar in bars.patches]
-    if study.goal.level_set:
+    if study.goal.has_thresholds:
         n = counts(study.result().classes)
         shares = [100 * n[name] / len(DOMAIN) for name in ("below", "undecided", "above")]
         assert widths == pytest.approx(shares)

@@ -16,7 +16,7 @@ from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
 from truvar.report.html_report import write_html_report
 from truvar.report.progress import Progress
-from truvar.report.status import describe_goal, status_text
+from truvar.report.status import status_text
 from truvar.report.tell_summary import tell_summary
 from truvar.report.terminal import TerminalStyle
 from truvar.service import serializers
@@ -36,7 +36,7 @@ def test_the_status_asks_for_the_points_below(study: tv.Study) -> None:
     text = " ".join(status_text(study, TerminalStyle(80)).split())
     assert text.startswith("study: where is the value below 0?")
     assert re.search(r"points below 0: \d+; undecided: \d+; above 0: \d+", text)
-    assert describe_goal(tv.LevelSet(0.0)) == "where is the value above 0?"
+    assert tv.LevelSet(0.0).question == "where is the value above 0?"
 
 
 def test_the_certificate_states_the_points_below_first(study: tv.Study) -> None:

@@ -33,7 +33,7 @@ def test_past_scores_are_those_that_the_study_had_then(goal, learned):
     for x in np.linspace(0, 1, 12 if learned else 7):
         study.tell({"x": x}, float(np.sin(5 * x)))
         result = study.result()
-        seen[result.steps] = result.expected_f1 if goal.level_set else result.expected_regret
+        seen[result.steps] = result.expected_f1 if goal.has_thresholds else result.expected_regret
     config, snapshot, present = score_source(study, study.result())
     scores = list(past_scores(config, snapshot, checkpoints(study.steps, 6)))
     assert scores[-1] == present

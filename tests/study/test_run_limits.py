@@ -178,7 +178,7 @@ def test_a_model_that_the_measurements_contradict_does_not_end_a_run(
     assert study.result().model_check.failure == "overconfident"
     result = study.result()
     claimed = (
-        result.expected_f1.low >= 0.6 if goal.level_set else result.expected_regret.high <= 0.5
+        result.expected_f1.low >= 0.6 if goal.has_thresholds else result.expected_regret.high <= 0.5
     )
     assert claimed, "the wrong model must claim it for this test to say anything"
     check = study.check_stop(**limits)

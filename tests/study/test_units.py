@@ -147,8 +147,8 @@ def assert_scaled(study: tv.Study, plain: tv.Study, unit: float, rtol: float = 1
     assert result.best.index == other.best.index
     assert result.outliers == other.outliers
     assert result.model_check.failure == other.model_check.failure
-    score = "expected_f1" if other.goal.level_set else "expected_regret"
-    own_score = getattr(result, score).mean / (1.0 if other.goal.level_set else unit)
+    score = "expected_f1" if other.goal.has_thresholds else "expected_regret"
+    own_score = getattr(result, score).mean / (1.0 if other.goal.has_thresholds else unit)
     assert own_score == pytest.approx(getattr(other, score).mean, rel=10 * rtol, abs=10 * rtol)
     assert study.finished == plain.finished
     if plain.finished is not None:

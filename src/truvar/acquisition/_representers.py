@@ -148,7 +148,8 @@ def refined_points(context: PolicyContext) -> RefinedPoints | None:
         The points; None for a level set, on a finite domain, before there is a model, and while
         enough representers are undecided.
     """
-    if context.goal.level_set or not context.domain.continuous or not context.has_bounds:
+    is_continuous = context.domain.continuous
+    if not (context.goal.seeks_optimum and is_continuous and context.has_bounds):
         return None
     if context.regions.potential.sum() >= REFINED_TARGETS:
         return None
@@ -225,7 +226,9 @@ def improvement_in_box(context: PolicyContext, candidates: Candidates) -> Array 
         knows nothing of noise levels and tasks.
     """
     posterior = context.posterior
-    if context.goal.level_set or not context.domain.continuous or context.seed[1] % 2 == 1:
+    if not context.goal.seeks_optimum or not context.domain.continuous:
+        return None
+    if context.seed[1] % 2 == 1:
         return None
     if candidates.n_levels > 1 or len(posterior.sites) > len(context.domain):
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from truvar.acquisition.confidence import Confidence, Epoch, LogBeta, Schedule
 from truvar.acquisition.registry import policy_classes
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Bands, Goal, Regions
+from truvar.domain.goals import Bands, Goal, LevelSet, Map, Maximize, Regions
 from truvar.engines import Engine
 from truvar.exceptions import (
     InvalidArgumentError,
@@ -33,15 +33,13 @@ from truvar.models.posterior import Posterior
 
 T = TypeVar("T")
 
-GoalKind = Literal["optimum", "level set"]
-OPTIMUM: frozenset[GoalKind] = frozenset({"optimum"})
-LEVEL_SET: frozenset[GoalKind] = frozenset({"level set"})
+# Kinds of goals, see `Goal.kind`.
+OPTIMUM: frozenset[str] = frozenset({Maximize.kind})
+LEVEL_SET: frozenset[str] = frozenset({LevelSet.kind})
+ANY_GOAL: frozenset[str] = OPTIMUM | LEVEL_SET | {Map.kind}
 
-# Words for one and for several goals of a kind, in messages.
-_GOAL_WORDS: dict[GoalKind, tuple[str, str]] = {
-    "optimum": ("an optimum", "optima"),
-    "level set": ("a level set", "level sets"),
-}
+# A goal of each kind in messages.
+_GOAL_WORDS: dict[str, str] = {goal.kind: goal.one for goal in (Maximize, LevelSet, Map)}
 
 
 # -- what a policy sees
@@ -246,7 +244,7 @@ class BasePolicy:
         beta: Schedule of beta for the bounds behind M, H and L; None for the default of the policy.
     """
 
-    supported_goals: ClassVar[frozenset[GoalKind]] = OPTIMUM | LEVEL_SET
+    supported_goals: ClassVar[frozenset[str]] = ANY_GOAL
     signed: ClassVar[bool] = False
     chooses_noise_level: ClassVar[bool] = False
     explores: ClassVar[bool] = False
@@ -288,20 +286,20 @@ class BasePolicy:
             UnsupportedGoalError: If the policy is not made for the goal.
             UnsupportedNoiseLevelsError: If `level` is missing, or not a level of the study.
         """
-        kind = goal_kind(goal)
-        if kind not in self.supported_goals:
-            own = " or ".join(_GOAL_WORDS[each][0] for each in sorted(self.supported_goals))
-            one, many = _GOAL_WORDS[kind]
+        if goal.kind not in self.supported_goals:
+            own = " or ".join(_GOAL_WORDS[each] for each in sorted(self.supported_goals))
             raise UnsupportedGoalError(
                 f"{self._label} is for {own}, but the goal is "
-                f"{for_interface(str(goal), problem=one)}; use another goal or a policy for "
-                f"{many}: " + _policies_with({kind})
+                f"{for_interface(str(goal), problem=goal.one)}; use another goal or a policy for "
+                f"{goal.many}: " + _policies_with({goal.kind})
             )
         if isinstance(goal, Bands) and not self.supports_bands:
             raise UnsupportedGoalError(
                 f"{self._label} is for one threshold, but the goal is {goal}; give one, or another "
                 "policy: "
-                + _policies_with({kind}, lambda policy: getattr(policy, "supports_bands", False))
+                + _policies_with(
+                    {goal.kind}, lambda policy: getattr(policy, "supports_bands", False)
+                )
             )
         if not self.chooses_noise_level:
             self._check_level(n_levels)
@@ -347,13 +345,8 @@ class BasePolicy:
         )
 
 
-def goal_kind(goal: Goal) -> GoalKind:
-    """Return the kind of a goal, as `BasePolicy.supported_goals` has it."""
-    return "level set" if goal.level_set else "optimum"
-
-
 def _policies_with(
-    kinds: frozenset[GoalKind] | set[GoalKind], condition: Callable[[Any], bool] | None = None
+    kinds: frozenset[str] | set[str], condition: Callable[[Any], bool] | None = None
 ) -> str:
     """Return the names of the registered policies for all these kinds of goals, for messages."""
     found = []

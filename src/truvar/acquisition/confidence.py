@@ -13,7 +13,7 @@ eta is in units of the prior standard deviation, as the paper's k(x, x) = 1 make
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, pi, sqrt
 from typing import Protocol, TypeVar
 
@@ -95,7 +95,7 @@ class EpochStart:
         n_points: |D|, the number of points (D0 with noise levels).
         n_actions: |D| of the theorem, points times noise levels.
         n_targets: |M_{t-1}|, with the other points that the goal must know.
-        level_set: Whether the goal is a level set.
+        log_beta_factor: Factor of `LogBeta` that the paper uses for the kind of goal.
         spent: Cost of all observations so far.
         min_cost: c_min, without travel.
         max_cost: c_max, without travel.
@@ -110,7 +110,7 @@ class EpochStart:
     n_points: int
     n_actions: int
     n_targets: int
-    level_set: bool
+    log_beta_factor: float
     spent: float
     min_cost: float
     max_cost: float
@@ -142,8 +142,7 @@ class LogBeta:
 
     def __call__(self, start: EpochStart) -> float:
         """Return beta_(i)."""
-        default = 1.0 if start.level_set else 0.5
-        a = default if self.a is None else self.a
+        a = start.log_beta_factor if self.a is None else self.a
         return a * log(max(start.n_points, 2) * start.t**2)
 
 
@@ -313,8 +312,7 @@ class Confidence:
         if goal.monotone is not None:
             return goal
         proven = isinstance(self.beta, TheoremBeta | RKHSBeta)
-        resolved: GoalT = replace(goal, monotone=self.monotone or self.intersect or proven)  # type: ignore[type-var]
-        return resolved
+        return goal.with_monotone(self.monotone or self.intersect or proven)
 
     def first(self, start: Callable[[float], EpochStart]) -> Epoch:
         """Return epoch 1; `start(eta)` returns the present state."""

@@ -23,7 +23,7 @@ from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
 from truvar.acquisition._representers import improvement_in_box, leading_point, sample_rows
 from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop
-from truvar.acquisition.base import BasePolicy, PolicyContext
+from truvar.acquisition.base import LEVEL_SET, OPTIMUM, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
 from truvar.acquisition.entropy import PES, expected_improvement_table, posterior_draws
 from truvar.acquisition.truncation import covariance_tiles
@@ -66,6 +66,7 @@ class Plus(BasePolicy):
     per_cost = True
     chooses_noise_level = True
     supports_bands = True
+    supported_goals = OPTIMUM | LEVEL_SET
     # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
     explores = True
 
@@ -82,14 +83,14 @@ class Plus(BasePolicy):
 
     def starts(self, context: PolicyContext) -> Array | None:
         """Return the point of highest posterior mean, near which the score in a box may be high."""
-        if not self.refine or context.goal.level_set or not context.has_bounds:
+        if not self.refine or not context.goal.seeks_optimum or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
 
     @blas_in_one_thread()
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the expected reduction of the ambiguity. Shape (c, K)."""
-        if not context.goal.level_set:
+        if context.goal.seeks_optimum:
             improvement = improvement_in_box(context, candidates) if self.refine else None
             if improvement is not None:
                 return improvement

@@ -18,6 +18,7 @@ import numpy as np
 
 from truvar._numba import anticipation
 from truvar._typing import Array, Index, Mask
+from truvar.acquisition._map import map_reduction
 from truvar.acquisition._representers import RefinedPoints, refined_points
 from truvar.acquisition.base import BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Confidence, LogBeta, Schedule
@@ -164,6 +165,8 @@ class TruVaR(BasePolicy):
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the numerator of eq. (3), on the scale k(x, x) = 1. Shape (c, K)."""
+        if not context.goal.truncates:  # M stays D, so that there is nothing to anticipate
+            return map_reduction(context, candidates)
         refined = self._refined(context)
         if self.anticipate is None and refined is None:
             variance = context.posterior.scale**2

@@ -19,6 +19,7 @@ draws are shared by the candidates; where the model is marginalised they are of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,6 +28,7 @@ import scipy  # scipy.special is imported on first use, as it imports slowly
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, SingleArray
+from truvar.acquisition._map import map_ambiguity
 from truvar.acquisition._representers import (
     improvement_in_box,
     leading_point,
@@ -41,6 +43,7 @@ from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
 from truvar.acquisition.utils import thresholds
 from truvar.domain.candidates import Candidates
+from truvar.domain.goals import LevelSet, Map
 from truvar.validation import check_at_least, check_boolean
 
 __all__ = ["WeightedTruVaR"]
@@ -90,13 +93,13 @@ class WeightedTruVaR(BasePolicy):
 
     def starts(self, context: PolicyContext) -> Array | None:
         """Return the point of highest posterior mean, near which the score in a box may be high."""
-        if not self.refine or context.goal.level_set or not context.has_bounds:
+        if not self.refine or not context.goal.seeks_optimum or not context.has_bounds:
             return None
         return leading_point(context)[None, :]
 
     def score(self, context: PolicyContext, candidates: Candidates) -> Array:
         """Return the weighted variance reduction. Shape (c, K)."""
-        if context.goal.level_set:
+        if not context.goal.seeks_optimum:
             rows = context.cached("undecided rows", lambda: undecided_rows(context))
             if can_sample(context, candidates) and not can_tour(context, candidates):
                 return sampled_reduction(context, rows.sites, rows.weight, candidates)
@@ -148,7 +151,7 @@ class WeightedRows:
 
 
 def undecided_rows(context: PolicyContext) -> WeightedRows:
-    """Return the undecided rows of a level set, inside M or not, as points can return to M.
+    """Return the undecided rows, inside M or not, as points can return to M.
 
     Probabilities are those of the mixture where the hyperparameters are averaged over, and sigma^2
     is that of the model that the covariances belong to: w_j C_jx^2 / d_x is then p (1 - p) times a
@@ -158,14 +161,28 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     variance = context.posterior.pending_variance[: len(sd)]
     uncertain = variance > MIN_VARIANCE_SHARE * context.posterior.scale**2
     ambiguity = np.zeros(len(sd))
-    for level in thresholds(context):  # the ambiguities of several thresholds add up
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = (mean - level) / sd
-        ambiguity[uncertain] += scipy.special.ndtr(u[uncertain]) * scipy.special.ndtr(-u[uncertain])
+    ambiguity[uncertain] = _AMBIGUITIES[context.goal.kind](context, mean, sd)[uncertain]
     relevant = np.flatnonzero(
         ambiguity * len(ambiguity) > _NEGLIGIBLE_AMBIGUITY_SHARE * ambiguity.sum()
     )
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
+
+
+def _threshold_ambiguity(context: PolicyContext, mean: Array, sd: Array) -> Array:
+    """Return p (1 - p) at each point; that of several thresholds adds up."""
+    ambiguity = np.zeros(len(sd))
+    for level in thresholds(context):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = (mean - level) / sd
+        ambiguity += scipy.special.ndtr(u) * scipy.special.ndtr(-u)
+    return ambiguity
+
+
+# Kind of goal -> ambiguity of each point, given its mean and standard deviation: (n,).
+_AMBIGUITIES: dict[str, Callable[[PolicyContext, Array, Array], Array]] = {
+    LevelSet.kind: _threshold_ambiguity,
+    Map.kind: map_ambiguity,
+}
 
 
 def possible_maximisers(context: PolicyContext, representers: int, draws: int) -> WeightedRows:

@@ -33,7 +33,7 @@ def within_context(
         measured: Measurements of the target with their values in the units of the model.
     """
     goal = policy_context.goal
-    if goal.level_set:
+    if not goal.seeks_optimum:
         return policy_context
     outside = np.ones(len(policy_context.targets), bool)
     outside[given.rows] = False

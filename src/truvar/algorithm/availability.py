@@ -12,7 +12,7 @@ from truvar._typing import Array, Mask
 from truvar.domain.action import Action
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place, excluded_points
-from truvar.domain.goals import Goal, Regions
+from truvar.domain.goals import Goal, Optimum, Regions
 from truvar.models.feasibility import FeasibilityModel
 
 
@@ -148,8 +148,8 @@ def failures_left(
 
 
 @dataclass(frozen=True)
-class AmongAllowed:
-    """An optimum among the points that are not excluded: a `Goal`.
+class AmongAllowed(Optimum):
+    """An optimum among the points that are not excluded.
 
     Attributes:
         goal: The goal, an optimum.
@@ -160,7 +160,7 @@ class AmongAllowed:
     excluded: Mask
 
     @property
-    def monotone(self) -> bool | None:
+    def monotone(self) -> bool | None:  # type: ignore[override]
         """Whether a point that was ruled out stays so."""
         return self.goal.monotone
 
@@ -168,11 +168,6 @@ class AmongAllowed:
     def sign(self) -> int:
         """Direction of good values."""
         return self.goal.sign
-
-    @property
-    def level_set(self) -> bool:
-        """False."""
-        return self.goal.level_set
 
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the regions with the excluded points ruled out."""

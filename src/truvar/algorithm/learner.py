@@ -30,10 +30,9 @@ from truvar.domain.costs import CostLike, NoiseLike
 from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
 from truvar.domain.given_context import ContextSlice
-from truvar.domain.goals import Bands, Goal, LevelSet, Regions
+from truvar.domain.goals import Goal, Regions
 from truvar.domain.vehicles import Origin
 from truvar.engines import Engine, EngineLike
-from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
 from truvar.models.fit import Model
 from truvar.models.observations import Observations
@@ -56,6 +55,7 @@ class ActiveLearner:
 
     Attributes:
         surrogate: The model.
+        weights: How much each point of the domain matters for the goal. (n,)
         state: Regions, bounds and epoch after the last observation; the bounds are in the units of
             the model's transform. `reported_state` has them in the user's.
         exclusions: Exclusions of places and permissions, in order; those of failed measurements are
@@ -81,23 +81,23 @@ class ActiveLearner:
         self.goal = policy.confidence.resolve_goal(goal)
         self.policy = policy
         self.seed = seed
+        self.weights = goal.weights_on(domain)
         self._cost = cost
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
         self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
-        references: tuple[float, ...] = ()
-        if isinstance(goal, LevelSet) and goal.threshold is not None:
-            references = (goal.threshold,)
-        if isinstance(goal, Bands):
-            references = goal.thresholds
-        implicit = isinstance(goal, LevelSet) and goal.threshold is None
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
-            _check_logarithm(goal)
-        direction = 0 if goal.level_set and not implicit else goal.sign
-        if isinstance(goal, LevelSet) and goal.fraction_of_min is not None:
-            direction = -1
+            goal.check_logarithm(
+                for_interface('transform="log"', problem='[model] transform = "log"')
+            )
         self.surrogate = Surrogate(
-            domain, prior, seed, engine, references, learn_power=not implicit, direction=direction
+            domain,
+            prior,
+            seed,
+            engine,
+            goal.known_thresholds,
+            learn_power=goal.learns_power,
+            direction=goal.direction,
         )
         self.exclusions: list[Exclusion] = []
         self.failures: list[FailedAttempt] = []
@@ -179,7 +179,7 @@ class ActiveLearner:
 
     def _restart_regions(self) -> None:
         """Compute M again for an optimum, which an excluded point can neither be nor rule out."""
-        if self.goal.level_set or not self.surrogate.fitted or not self.observations:
+        if not (self.goal.seeks_optimum and self.surrogate.fitted and self.observations):
             return
         goal = self._goal_among_allowed(self.model_goal)
         state = self.state
@@ -191,7 +191,7 @@ class ActiveLearner:
     def _goal_among_allowed(self, goal: Goal) -> Goal:
         """Return the goal, for an optimum among the points that are not excluded."""
         excluded = self.excluded
-        if self.goal.level_set or excluded is None or excluded.all():
+        if not self.goal.seeks_optimum or excluded is None or excluded.all():
             return goal
         return AmongAllowed(goal, excluded)
 
@@ -237,18 +237,8 @@ class ActiveLearner:
     @property
     def model_goal(self) -> Goal:
         """The goal in the units of the model's transform."""
-        if isinstance(self.goal, Bands) and not self.surrogate.transform.is_identity:
-            transformed = self.surrogate.transform.forward(np.array(self.goal.thresholds))
-            return replace(self.goal, thresholds=tuple(transformed.tolist()))
-        if (
-            self.surrogate.transform.is_identity
-            or not isinstance(self.goal, LevelSet)
-            or self.goal.threshold is None
-        ):
-            return self.goal
-        return replace(
-            self.goal, threshold=float(self.surrogate.transform.forward(self.goal.threshold))
-        )
+        transform = self.surrogate.transform
+        return self.goal if transform.is_identity else self.goal.in_model_units(transform.forward)
 
     @property
     def reported_state(self) -> loop.State:
@@ -319,10 +309,10 @@ class ActiveLearner:
             return None
         if not potential.any():
             return "every point is classified"
-        if potential.sum() == 1 and not self.goal.level_set and not self.domain.continuous:
+        if potential.sum() == 1 and self.goal.seeks_optimum and not self.domain.continuous:
             optimum = "maximiser" if self.goal.sign > 0 else "minimiser"
             return f"one point is left: the {optimum} is identified"
-        if self.domain.continuous and not self.goal.level_set and not self.policy.signed:
+        if self.domain.continuous and self.goal.seeks_optimum and not self.policy.signed:
             # the optimum may lie between the representers: a choice that gains nothing ends the
             # study
             return None
@@ -334,7 +324,7 @@ class ActiveLearner:
     @property
     def looks_in_contexts(self) -> bool:
         """Whether an optimum is sought in every context; the sets are about the best of all."""
-        return bool(self.domain.context) and not self.goal.level_set
+        return bool(self.domain.context) and self.goal.seeks_optimum
 
     @property
     def epsilon(self) -> float:
@@ -375,7 +365,7 @@ class ActiveLearner:
         surrogate = self.surrogate
         goal = self.model_goal
         if surrogate.is_refitted:
-            goal = replace(goal, monotone=False)  # type: ignore[type-var]  # goals are dataclasses
+            goal = goal.with_monotone(False)
         goal = self._goal_among_allowed(goal)
         if surrogate.fitted:
             moments = surrogate.moments
@@ -399,38 +389,15 @@ class ActiveLearner:
         posterior = self.posterior
         return EpochStart(
             t=len(self.observations) + 1,
-            eta=eta,
+            eta=eta if self.goal.truncates else 0.0,
             slack=self.policy.confidence.slack,
             n_points=len(self.domain),
             n_actions=len(candidates),
             n_targets=int(targets.sum()),
-            level_set=self.goal.level_set,
+            log_beta_factor=self.goal.log_beta_factor,
             spent=self.spent,
             min_cost=cheapest,
             max_cost=most_expensive,
             cover_cost=lambda xi: cover_cost(posterior, targets, xi * posterior.scale, candidates),
             information_bound=lambda steps: information_bound(posterior, steps, candidates),
-        )
-
-
-def _check_logarithm(goal: Goal) -> None:
-    """Check that the threshold of a level set, if there is one, has a logarithm.
-
-    Raises:
-        InvalidModelError: If it has none.
-    """
-    if isinstance(goal, Bands):
-        goal = LevelSet(goal.thresholds[0])  # if the lowest has a logarithm, all have
-    if not isinstance(goal, LevelSet):
-        return
-    log = for_interface('transform="log"', problem='[model] transform = "log"')
-    if goal.threshold is None:
-        raise InvalidModelError(
-            f"logarithms have no share of their maximum, got {goal} with {log}; give the threshold "
-            "itself, or leave out the transform"
-        )
-    if goal.threshold <= 0:
-        raise InvalidModelError(
-            f"the threshold must be > 0 to have a logarithm, got {goal.threshold:g} with {log}; "
-            "leave out the transform"
         )

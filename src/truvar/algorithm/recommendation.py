@@ -85,7 +85,7 @@ def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:
         each for position, each in enumerate(learner.observations) if position not in outliers
     ]
     kept = [(action, y) for action, y in observed if action.task == 0]
-    if not kept or learner.goal.level_set or learner.availability is None:
+    if not kept or not learner.goal.seeks_optimum or learner.availability is None:
         return kept
     points = np.stack([action.point[: len(learner.domain.columns)] for action, _ in kept])
     # Whether the constraints are satisfied was checked, with their tolerance, when the value was

@@ -114,7 +114,7 @@ def backtest(
         cache.write(run, table)
         if progress is not None:
             progress(len(tables), len(runs))
-    measure = "F1" if problem.study().goal.level_set else "regret"
+    measure = problem.study().goal.score.name
     return Backtest(pd.concat([tables[run] for run in runs], ignore_index=True), measure, spend)
 
 

@@ -91,11 +91,11 @@ class Simulator:
         return float(self.truth[suggestion.index])
 
     def score(self, study: Study) -> float:
-        """Return the F1 score of the classification of a level set, or the regret of an optimum."""
+        """Return the score of the answer: F1 of a level set, the regret of an optimum."""
         result = study.result()
         truth = self.truth
-        if study.goal.level_set:
-            return result.f1(
+        if not study.goal.seeks_optimum:
+            return result.score(
                 truth.f(study.domain.values(study.domain.points))
                 if isinstance(truth, Function)
                 else truth
@@ -160,7 +160,7 @@ def simulate_run(
         )
         if suggestion.level is not None:
             levels.append(suggestion.level)
-        if until is not None and (score >= until if study.goal.level_set else score <= until):
+        if until is not None and study.goal.score.reaches(score, until):
             break
     names = [
         f"{column}_" if column in (*_CURVE_COLUMNS, "level") else column

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 128 + signal.SIGINT  # exit code of a process that Ctrl-C stopped
 # Options that end a run; a problem file and a study have them too.
-LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost")
+LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost", "accuracy")
 SECONDS_PER_UNIT = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
 

@@ -60,6 +60,8 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--regret", type=positive(float), metavar="REGRET", help=regret)
     rate = "optimum: stop when no measurement promises an improvement of RATE per unit cost"
     sub.add_argument("--improvement-per-cost", type=positive(float), metavar="RATE", help=rate)
+    accuracy = "map: stop when it is within DISTANCE at 99 %% of the points with 95 %% probability"
+    sub.add_argument("--accuracy", type=positive(float), metavar="DISTANCE", help=accuracy)
     add_json(sub, "the summary")
     sub.add_argument("--quiet", action="store_true", help="no progress display")
     report = (
@@ -161,6 +163,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+    from truvar.report.formatting import format_true_score
     from truvar.report.status import (
         BOUNDS_TITLE,
         describe_best,
@@ -183,8 +186,10 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append(
             ("left out", f"as outliers: measurement {', '.join(map(str, result.outliers))}")
         )
-    if result.goal.level_set:
-        rows.append((f"F1 against {column}", f"{result.f1(truth):.3f}"))
+    if not result.goal.seeks_optimum:
+        score = result.goal.score
+        text = format_true_score(score, result.score(truth))
+        rows.append((f"{score.name} against {column}", text))
     else:
         if result.best_observed is not None:
             rows.append(

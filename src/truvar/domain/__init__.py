@@ -26,7 +26,17 @@ __all__, __getattr__, __dir__ = offer(
         "exclusions": ("Exclusion", "Place", "excluded_points"),
         "geo": ("CLASSES", "ORIGINS", "to_geopandas", "to_xarray"),
         "given_context": ("ContextSlice", "rows_in_context", "slice_in_context"),
-        "goals": ("Bands", "Goal", "LevelSet", "Maximize", "Minimize", "Regions"),
+        "goals": (
+            "Bands",
+            "Goal",
+            "LevelSet",
+            "Map",
+            "Maximize",
+            "Minimize",
+            "Optimum",
+            "Regions",
+            "Score",
+        ),
         "grid": ("SAME_POINT", "mesh"),
         "labels": (
             "can_be_given",

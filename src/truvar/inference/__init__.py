@@ -7,6 +7,7 @@ from truvar._names import offer
 __all__, __getattr__, __dir__ = offer(
     __name__,
     {
+        "_goals": ("inference_of",),
         "bands": ("true_f1",),
         "certificate": ("Certificate", "certify", "with_joint_statements"),
         "certificate_text": ("format_share",),

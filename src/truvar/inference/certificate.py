@@ -28,26 +28,19 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
-import numpy as np
-
 from truvar._representation import html_card
 from truvar.acquisition.confidence import TheoremBeta
-from truvar.algorithm.loop import State
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.inference._goals import inference_of
 from truvar.inference.certificate_text import (
     CHECK_CAVEAT,
     COST_CAVEAT,
     RKHS_CAVEAT,
     assumptions_of,
     caveats_of,
-    claim,
     condition,
     explanation,
-    further_sentences,
-    level_set_sentence,
     lowered,
-    optimum_sentence,
 )
 from truvar.inference.inputs import CertificateInputs
 from truvar.inference.regime import Regime, compare_betas, cost_covered, find_cost_void, find_regime
@@ -169,8 +162,11 @@ def certify(inputs: CertificateInputs) -> Certificate:
     bounds_statement = _NO_CLAIM
     accurate_to = inf
     if isfinite(inputs.epsilon):
-        accurate_to = accuracy(inputs.goal, inputs.state)
-        bounds_statement = f"{condition(regime, delta)}, {claim(inputs, accurate_to)}"
+        accurate_to = inputs.goal.accuracy_of_undecided(
+            inputs.state.regions, inputs.state.lower, inputs.state.upper
+        )
+        claim = inference_of(inputs.goal).claim(inputs, accurate_to)
+        bounds_statement = f"{condition(regime, delta)}, {claim}"
         if inputs.is_contradicted:
             contradiction = (
                 f"The measurements contradict the model: {lowered(inputs.model_check.finding)}."
@@ -196,15 +192,12 @@ def certify(inputs: CertificateInputs) -> Certificate:
 
 def _epoch_epsilon(inputs: CertificateInputs) -> float:
     """Return `Certificate.epoch_epsilon`: infinite before the first epoch has ended."""
-    goal = inputs.goal
     epoch = inputs.state.epoch
     confidence = inputs.policy.confidence
     eta_completed = inf
     if isfinite(inputs.epsilon) and epoch.index > 1 and epoch.eta > 0:
         eta_completed = epoch.eta / confidence.r
-    implicit = 0.0
-    if isinstance(goal, LevelSet):
-        implicit = goal.fraction_of_max or goal.fraction_of_min or 0.0
+    implicit = inputs.goal.threshold_share
     return 4 * (1 + confidence.slack) * (1 + implicit) * eta_completed * inputs.scale
 
 
@@ -229,12 +222,9 @@ def with_joint_statements(
     if not statements.is_known:
         return replace(certificate, statement="Nothing is claimed yet: there is no measurement.")
     parts = [certificate.statement] if certificate.statement else []
-    further: tuple[str, ...] = ()
-    if isinstance(statements.goal, LevelSet | Bands):
-        parts.append(level_set_sentence(statements, statements.goal, domain))
-        further = further_sentences(statements, statements.goal, domain)
-    else:
-        parts.append(optimum_sentence(statements, domain, best))
+    goal_inference = inference_of(statements.goal)
+    parts.append(goal_inference.sentence(statements, domain, best))
+    further = goal_inference.further(statements, domain)
     if cause is not None and not certificate.statement:  # else the model is contradicted
         parts.append(cause)
     caveats = certificate.caveats
@@ -244,23 +234,3 @@ def with_joint_statements(
             f"{statements.n_relevant} points that are not certain marginally",
         )
     return replace(certificate, statement=" ".join(parts), caveats=caveats, further=further)
-
-
-def accuracy(goal: Goal, state: State) -> float:
-    """Return the epsilon of Definition 3.1 if the bounds hold: no undecided point can be further from the optimum.
-
-    An undecided point x can be as low as l(x) while another is as high as its u; where x is the
-    only one left, it is the optimum.
-    """
-    if goal.level_set:
-        return goal.epsilon(state.regions, state.lower, state.upper)
-    m = state.regions.potential
-    low, high = (
-        (state.lower[m], state.upper[m]) if goal.sign > 0 else (-state.upper[m], -state.lower[m])
-    )
-    if len(high) < 2:
-        return 0.0
-    first = np.argmax(high)
-    best_of_others = np.full(len(high), high[first])
-    best_of_others[first] = np.partition(high, -2)[-2]
-    return max(0.0, float((best_of_others - low).max()))

@@ -88,8 +88,7 @@ def _threshold_text(goal: LevelSet | Bands) -> str:
         return f"{goal.thresholds[0]:g}"
     if goal.threshold is not None:
         return f"{goal.threshold:g}"
-    share = goal.fraction_of_max or goal.fraction_of_min or 0.0
-    return f"{100 * share:g} % of the {goal.optimum_name}"
+    return f"{100 * goal.threshold_share:g} % of the {goal.optimum_name}"
 
 
 def further_sentences(
@@ -194,24 +193,22 @@ def condition(regime: Regime, delta: float) -> str:
     return f"With probability at least {1 - delta:g}"
 
 
-def claim(inputs: CertificateInputs, accurate_to: float) -> str:
-    """Return what the confidence bounds say about the sets M, H and L."""
+def bands_claim(inputs: CertificateInputs) -> str:
+    """Return what the confidence bounds say about the bands between several thresholds."""
     kind = _kind(inputs.domain)
-    if isinstance(inputs.goal, Bands):
-        n_undecided = int(inputs.state.regions.potential.sum())
-        n_decided = len(inputs.domain) - n_undecided
-        return (
-            f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and "
-            "within "
-            f"{inputs.epsilon / 2:.4g} of a threshold at the "
-            f"{_count(n_undecided, f'undecided {kind}')} (M)."
-        )
-    if isinstance(inputs.goal, LevelSet):
-        return _level_set_claim(inputs, inputs.goal, kind)
-    return _optimum_claim(inputs, kind, accurate_to)
+    n_undecided = int(inputs.state.regions.potential.sum())
+    n_decided = len(inputs.domain) - n_undecided
+    return (
+        f"f lies in one band at each of {_count(n_decided, f'decided {kind}')} (H, L), and "
+        "within "
+        f"{inputs.epsilon / 2:.4g} of a threshold at the "
+        f"{_count(n_undecided, f'undecided {kind}')} (M)."
+    )
 
 
-def _level_set_claim(inputs: CertificateInputs, goal: LevelSet, kind: str) -> str:
+def level_set_claim(inputs: CertificateInputs, goal: LevelSet) -> str:
+    """Return what the confidence bounds say about the points above and below a threshold."""
+    kind = _kind(inputs.domain)
     state = inputs.state
     n_above = int(state.regions.above.sum())
     n_below = int(state.regions.below.sum())
@@ -236,7 +233,9 @@ def _level_set_claim(inputs: CertificateInputs, goal: LevelSet, kind: str) -> st
     return f"f is {', '.join(parts[:-1])}, and {parts[-1]}."
 
 
-def _optimum_claim(inputs: CertificateInputs, kind: str, accurate_to: float) -> str:
+def optimum_claim(inputs: CertificateInputs, accurate_to: float) -> str:
+    """Return what the confidence bounds say about the points that can be the optimum."""
+    kind = _kind(inputs.domain)
     state = inputs.state
     n_undecided = int(state.regions.potential.sum())
     optimum, optimisers = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -54,6 +55,9 @@ class StatementInputs:
             none. (n,)
         allows: Returns which points of a box can be the optimum; None: all.
         outliers: Positions of the observations that the model leaves out.
+        weights: How much each point matters for the goal. (n,)
+        own_mean: Mean that is reported at each point, in the user's units, if that is not the mean
+            of the posterior. (n,)
     """
 
     goal: Goal
@@ -72,6 +76,13 @@ class StatementInputs:
     excluded: Mask | None = None
     allows: Callable[[Array], Mask] | None = None
     outliers: tuple[int, ...] = ()
+    weights: Array = field(default_factory=lambda: np.ones(1))
+    own_mean: Array | None = None
+
+    @cached_property
+    def reported_mean(self) -> Array:
+        """Mean that is reported at each point, in the user's units. (n,)."""
+        return self.user_moments()[0] if self.own_mean is None else self.own_mean
 
     @property
     def n(self) -> int:
@@ -158,6 +169,7 @@ class StatementInputs:
             if learner.excluded is not None or learner.domain.constraints
             else None
         )
+        own_mean = None if reports_average(surrogate) else learner.moments[0]
         return cls(
             goal=learner.goal,
             threshold=_threshold(learner),
@@ -176,6 +188,8 @@ class StatementInputs:
             excluded=excluded_rows(learner),
             allows=allows,
             outliers=outliers,
+            weights=learner.weights,
+            own_mean=own_mean,
         )
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from truvar.domain.goals import Bands, LevelSet
-from truvar.inference._level_set import level_set_statements
-from truvar.inference._optimum import optimum_statements
-from truvar.inference.bands import band_statements
+from truvar.inference._goals import inference_of
 from truvar.inference.inputs import StatementInputs
 from truvar.inference.statements import JointStatements
 
@@ -23,8 +20,4 @@ class StatementSource(StatementInputs):
 
 def joint_statements(inputs: StatementInputs) -> JointStatements:
     """Return what can be stated about all points jointly."""
-    if isinstance(inputs.goal, Bands):
-        return band_statements(inputs, inputs.goal)
-    if isinstance(inputs.goal, LevelSet):
-        return level_set_statements(inputs, inputs.goal)
-    return optimum_statements(inputs)
+    return inference_of(inputs.goal).statements(inputs)

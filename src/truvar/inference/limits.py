@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from truvar.algorithm.recommendation import best_point, eligible_observations
 from truvar.domain.goals import Bands, Goal
 from truvar.domain.vehicles import Origin
 from truvar.exceptions import UnsupportedGoalError
-from truvar.inference import bands
+from truvar.inference import _map, bands
 from truvar.inference._level_set import screening_f1
 from truvar.inference._mixtures import normal_distribution
 from truvar.inference.inputs import StatementInputs, predict
@@ -66,12 +66,15 @@ class StatementLimits:
         relative_regret: The same, as a share of the range of the posterior mean over the domain.
         improvement_per_cost: Expected improvement per unit cost below which no measurement is worth
             its cost.
+        accuracy: Distance from f that a map exceeds at 1 % of the points at most, with probability
+            95 %.
     """
 
     f1: float | None = None
     regret: float | None = None
     relative_regret: float | None = None
     improvement_per_cost: float | None = None
+    accuracy: float | None = None
 
     @property
     def given(self) -> bool:
@@ -118,34 +121,77 @@ def check_stop(
     source = inputs()
     if not source.fitted:
         return StopCheck()
-    regret_goal = _regret_goal(learner, limits)
-    near_f1 = limits.f1 is not None and may_reach_f1(source, limits.f1)
-    near_regret = regret_goal is not None and may_reach_regret(source, regret_goal)
-    worthless = _worthless(learner, source, limits, last)
-    if not (near_f1 or near_regret or worthless is not None):
+    state = _LimitState(learner, source, limits, last)
+    near = [reason for find in _NEAR_LIMITS if (reason := find(state)) is not None]
+    if not near:
         return StopCheck()
     check = model_check()
     if check.is_contradiction:
         return StopCheck(obstacle=check.message)
-    f1 = source.joint.expected_f1 if near_f1 else None
-    if f1 is not None and limits.f1 is not None and f1.low >= limits.f1:
-        return StopCheck(f"expected F1 {f1} reached {limits.f1:g}")
-    regret = source.joint.expected_regret if near_regret else None
-    if regret is not None and regret_goal is not None and regret.high <= regret_goal:
-        return StopCheck(
-            f"expected regret {regret} reached {_describe_regret_goal(limits, regret_goal)}"
-        )
-    return StopCheck(worthless)
+    reached = (reason() for reason in near)
+    return StopCheck(next((reason for reason in reached if reason is not None), None))
 
 
-def _worthless(
-    learner: ActiveLearner, source: StatementInputs, limits: StatementLimits, last: Origin
-) -> str | None:
-    """Return that no measurement is worth its cost, if none is; None without that limit."""
-    limit = limits.improvement_per_cost
+class _LimitState(NamedTuple):
+    """Everything that a limit is compared with; see `check_stop`."""
+
+    learner: ActiveLearner
+    source: StatementSource
+    limits: StatementLimits
+    last: Origin
+
+
+# Returns why a limit is reached, from joint draws; None: it is not.
+_Reason = Callable[[], str | None]
+
+
+def _near_f1(state: _LimitState) -> _Reason | None:
+    """Return the test of the limit of F1; None if single points rule out that it is reached."""
+    goal = state.limits.f1
+    if goal is None or not may_reach_f1(state.source, goal):
+        return None
+
+    def reason() -> str | None:
+        f1 = state.source.joint.expected_f1
+        return None if f1 is None or f1.low < goal else f"expected F1 {f1} reached {goal:g}"
+
+    return reason
+
+
+def _near_regret(state: _LimitState) -> _Reason | None:
+    """Return the test of the limit of regret; None if single points rule out that it is reached."""
+    goal = _regret_goal(state.learner, state.limits)
+    if goal is None or not may_reach_regret(state.source, goal):
+        return None
+
+    def reason() -> str | None:
+        regret = state.source.joint.expected_regret
+        if regret is None or regret.high > goal:
+            return None
+        return f"expected regret {regret} reached {_describe_regret_goal(state.limits, goal)}"
+
+    return reason
+
+
+def _near_accuracy(state: _LimitState) -> _Reason | None:
+    """Return the test of the limit of accuracy; None if single points rule out that it is reached."""
+    goal = state.limits.accuracy
+    if goal is None or not _map.may_reach_accuracy(state.source, goal):
+        return None
+    return lambda: _map.accuracy_reached(state.source.joint, goal)
+
+
+def _near_worthless(state: _LimitState) -> _Reason | None:
+    """Return the reason that no measurement is worth its cost; None if one is, or without that limit."""
+    worthless = _worthless(state)
+    return None if worthless is None else lambda: worthless
+
+
+def _worthless(state: _LimitState) -> str | None:
+    limit = state.limits.improvement_per_cost
     if limit is None:
         return None
-    rate = improvement_per_cost(learner, source, last)
+    rate = improvement_per_cost(state.learner, state.source, state.last)
     if not rate < limit:  # nor where it is NaN
         return None
     return (
@@ -153,6 +199,11 @@ def _worthless(
         f"{rate:.3g}, less than "
         f"{limit:g}"
     )
+
+
+# A test of each limit, in the order in which they are reported. Each is a necessary condition that is
+# quick to check, and returns one that may take draws.
+_NEAR_LIMITS = (_near_f1, _near_regret, _near_accuracy, _near_worthless)
 
 
 def _has_model(learner: ActiveLearner) -> bool:
@@ -230,12 +281,12 @@ def check_improvement_goal(goal: Goal) -> None:
     """Check that a goal has something to improve.
 
     Raises:
-        UnsupportedGoalError: If it is a level set.
+        UnsupportedGoalError: If it is no optimum.
     """
-    if goal.level_set:
+    if not goal.seeks_optimum:
         raise UnsupportedGoalError(
-            f"the expected improvement needs an optimum, got the goal {goal}; for a level set use "
-            "expected_f1"
+            f"the expected improvement needs an optimum, got the goal {goal}; for {goal.one} use "
+            f"expected_{goal.score.key}"
         )
 
 
@@ -256,7 +307,7 @@ def improvement_per_cost(learner: ActiveLearner, inputs: StatementInputs, last: 
         The rate; infinite as long as nothing is known.
 
     Raises:
-        UnsupportedGoalError: If the goal is a level set.
+        UnsupportedGoalError: If the goal is no optimum.
     """
     check_improvement_goal(learner.goal)
     incumbent = _incumbent(learner)

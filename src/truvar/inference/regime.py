@@ -26,7 +26,6 @@ import numpy as np
 from truvar.acquisition import TruVaR
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta, lemma_beta, rkhs_beta
 from truvar.domain.candidates import ActionSpace
-from truvar.domain.goals import Bands, LevelSet
 from truvar.inference.inputs import CertificateInputs
 
 Regime = Literal["theorem", "outside", "heuristic", "learned"]
@@ -121,10 +120,7 @@ def find_cost_void(inputs: CertificateInputs) -> list[str]:
         reasons.append("the cost depends on the last position")
     if not goal.monotone:
         reasons.append("the set of undecided points M may grow again (non-monotone)")
-    if isinstance(goal, LevelSet) and goal.threshold is None:
-        reasons.append("the threshold is implicit")
-    if isinstance(goal, Bands):
-        reasons.append("there are several thresholds")
+    reasons += goal.cost_caveats
     if not isinstance(policy, TruVaR):
         reasons.append("the choices are not made by eq. (3)")
     elif policy != replace(

@@ -216,15 +216,20 @@ class JointStatements:
     @property
     def is_known(self) -> bool:
         """Whether there is a model to state anything with."""
-        score = self.expected_f1 if self.expected_regret is None else self.expected_regret
-        return score is not None and isfinite(score.mean)
+        return self.score is not None and isfinite(self.score.mean)
+
+    @property
+    def score(self) -> Estimate | None:
+        """Estimate of the score that answers to the goal are judged by, see `Goal.score`."""
+        estimate: Estimate | None = getattr(self, f"expected_{self.goal.score.key}")
+        return estimate
 
     @cached_property
     def classes(self) -> Classification:
         """The classes that every output shows: a level set's pointwise, an optimum's joint ones."""
-        if self.goal.level_set:
-            return self.classify(pointwise=POINTWISE)
-        return self.classify()
+        if self.goal.seeks_optimum:
+            return self.classify()
+        return self.classify(pointwise=POINTWISE)
 
     def classify(
         self,
@@ -249,7 +254,7 @@ class JointStatements:
             shown = self.decided_confidence >= confidence
             if tolerance > 0 and self.errors is not None:
                 shown |= self.errors.shown_with_tolerance(confidence, tolerance)
-        wrong = self._wrong(shown, confidence) if self.goal.level_set else None
+        wrong = None if self.goal.seeks_optimum else self._wrong(shown, confidence)
         classes = classes_of(self, shown, confidence)
         return replace(classes, pointwise=pointwise, tolerance=tolerance, wrong=wrong)
 
@@ -335,7 +340,7 @@ def check_classify(
             f"classify takes one of pointwise, tolerance and margin, got {' and '.join(names)}; "
             "make a call for each"
         )
-    if names and not goal.level_set:
+    if names and goal.seeks_optimum:
         raise UnsupportedGoalError(
             f"classify({names[0]}=...) needs a level set, got the goal {goal}; for an optimum "
             "classify(confidence=0.95) returns the points that hold it, and expected_regret the "

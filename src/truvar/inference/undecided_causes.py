@@ -36,8 +36,7 @@ from scipy.linalg import solve_triangular
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Bands, LevelSet
-from truvar.inference._mixtures import certainty_of, probability_above
+from truvar.inference._goals import inference_of
 from truvar.inference.inputs import StatementInputs
 from truvar.inference.statements import CONFIDENCE
 from truvar.messages import format_coordinates
@@ -89,7 +88,10 @@ class _Members:
 
     def undecided(self, means: Array, variances: Array, weights: Array) -> Mask:
         """Return which rows are undecided, given the moments and weights of some members: (q,)."""
-        return _certainty(self.inputs, means, variances, weights) < CONFIDENCE
+        return (
+            inference_of(self.inputs.goal).certainty(self.inputs, means, variances, weights)
+            < CONFIDENCE
+        )
 
     def count(self, means: Array, variances: Array, weights: Array) -> float:
         """Return how many points of the domain are undecided, about."""
@@ -167,8 +169,8 @@ def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
 def _members(inputs: StatementInputs) -> _Members:
     """Return the members at the rows whose class is not certain, or at evenly chosen ones of them."""
     weights = inputs.posterior.shares
-    certainty = _certainty(inputs, inputs.means, inputs.variances, weights)
-    if not inputs.goal.level_set and inputs.excluded is not None:
+    certainty = inference_of(inputs.goal).certainty(inputs, inputs.means, inputs.variances, weights)
+    if inputs.goal.seeks_optimum and inputs.excluded is not None:
         certainty[inputs.excluded] = 1.0  # the optimum is not there
     order = np.argsort(certainty, kind="stable")
     relevant = order[certainty[order] < _RELEVANT_CERTAINTY]
@@ -176,28 +178,6 @@ def _members(inputs: StatementInputs) -> _Members:
     rows = relevant[::step]
     each = len(relevant) / max(len(rows), 1)
     return _Members(inputs, rows, each, inputs.means[:, rows], inputs.variances[:, rows], weights)
-
-
-def _certainty(inputs: StatementInputs, means: Array, variances: Array, weights: Array) -> Array:
-    """Return the probability of the more probable class of each of some rows, (q,)."""
-    goal = inputs.goal
-    if isinstance(goal, Bands):
-        exceeds = [probability_above(means, variances, h, weights) for h in inputs.thresholds]
-        return certainty_of(np.stack(exceeds))
-    threshold: Array | float
-    if not isinstance(goal, LevelSet):
-        highest = (goal.sign * inputs.means).max(axis=1, keepdims=True)
-        signed = goal.sign * means
-        threshold = np.maximum(highest, signed.max(axis=1, keepdims=True))
-        return 1.0 - probability_above(signed, variances, threshold, weights)
-    if inputs.threshold is not None:
-        threshold = inputs.threshold
-    elif goal.fraction_of_min is not None:
-        threshold = goal.fraction_of_min * inputs.means.min(axis=1, keepdims=True)
-    else:
-        threshold = (goal.fraction_of_max or 0.0) * inputs.means.max(axis=1, keepdims=True)
-    above = probability_above(means, variances, threshold, weights)
-    return np.asarray(np.maximum(above, 1.0 - above))
 
 
 def _noise_at_observations(member: FrozenMember) -> Array:

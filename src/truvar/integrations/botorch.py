@@ -215,7 +215,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
         Beta is computed when an epoch starts (Algorithm 1, line 6), so that it depends on when that
         was. A model that does not have its observations gets the beta of an epoch that starts now.
         """
-        a = 1.0 if self.goal.level_set else 0.5
+        a = self.goal.log_beta_factor
         n = max(len(points), 2)
         history = _history(model, points, self._batch_shape)
         if history is None:

@@ -23,7 +23,7 @@ from truvar.acquisition.registry import (
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet, Maximize, Minimize
+from truvar.domain.goals import Goal, LevelSet, Map, Maximize, Minimize
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
@@ -307,6 +307,8 @@ def _build_goal(spec: GoalSpec) -> Goal:
     if spec.minimize:
         return Minimize(spec.monotone)
     with _section("goal"):
+        if spec.map is not None:
+            return Map(spec.map, spec.weight)
         thresholds: Any = spec.level_set
         return LevelSet(
             thresholds,

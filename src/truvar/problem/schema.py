@@ -54,6 +54,7 @@ _GOAL_KEYS = (
     "fraction_of_min",
     "maximize",
     "minimize",
+    "map",
 )
 # Keys of [model] for a model that is learned from the measurements.
 _ENSEMBLE_KEYS = ("transform", "marginalise", "initial")
@@ -400,6 +401,17 @@ class GoalSpec(StrictModel):
     minimize: (
         Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
     ) = Field(default=None, description="Find the point with the smallest value.")
+    map: Positive | None = Field(
+        default=None,
+        description="Accuracy: know the value everywhere, within this distance.",
+        examples=[0.3],
+    )
+    weight: str | None = Field(
+        default=None,
+        description="With map: column of the table with a number >= 0 for how much each point "
+        "matters.",
+        examples=["area_m2"],
+    )
     monotone: Flag | None = Field(
         default=None,
         description="Whether points that are classified stay so; false allows them to become "
@@ -411,6 +423,8 @@ class GoalSpec(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         _check_one_given(self, *_GOAL_KEYS)
+        if self.weight is not None and self.map is None:
+            raise ValueError("weight needs map = ...; leave out weight, or give map")
         return self
 
 
@@ -880,6 +894,12 @@ class LimitsSpec(StrictModel):
         description="Optimum: expected improvement per unit cost below which no measurement is "
         "worth its cost.",
         examples=[0.001],
+    )
+    accuracy: Positive | None = Field(
+        default=None,
+        description="Map: distance from the true values, in their units, that is not exceeded at "
+        "99 % of the points with 95 % probability.",
+        examples=[0.3],
     )
     max_failures: NonNegativeCount | None = Field(
         default=None,

@@ -12,6 +12,7 @@ import numpy as np
 from truvar._typing import Mask
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.inference._goals import inference_of
 from truvar.inference.certificate import Certificate
 from truvar.inference.errors import ClassErrors
 from truvar.inference.statements import BandStatements, Estimate, JointStatements
@@ -58,7 +59,7 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
     errors = None
     if form.get("errors") is not None:
         errors = ClassErrors.from_dict(form["errors"], certainty)
-    return JointStatements(
+    statements = JointStatements(
         goal=goal,
         probability=probability,
         decided_confidence=np.array(form["decided_confidence"], dtype=float),
@@ -77,6 +78,7 @@ def _statements(goal: Goal, form: Mapping[str, Any]) -> JointStatements:
         regret_bound=form.get("regret_bound"),
         errors=errors,
     )
+    return inference_of(goal).decode(statements, form)
 
 
 def _bands(form: Mapping[str, Any] | None) -> BandStatements | None:

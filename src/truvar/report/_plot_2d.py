@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array, Index
+from truvar.domain.goals import Map
 from truvar.report import style
 from truvar.report._plot_data import (
     PlotData,
@@ -49,6 +50,24 @@ def draw_mean(ax: Any, data: PlotData) -> None:
 
 
 def draw_regions(ax: Any, data: PlotData) -> None:
+    """Draw what is known of every point: its class, or for a map its standard deviation."""
+    _REGION_MAPS.get(data.goal.kind, _draw_class_regions)(ax, data)
+
+
+def _draw_sd(ax: Any, data: PlotData) -> None:
+    """Draw the posterior standard deviation, and the places of the measurements."""
+    image = draw_field(ax, data.domain.points, data.result.sd, cmap=style.VALUES)
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
+    bar.set_label("posterior standard deviation")
+    set_axes(ax, data)
+    _draw_route(ax, data)
+    add_legend(ax, [*_route_handles(data), *draw_infeasible(ax, data)], max_columns=5)
+
+
+_REGION_MAPS = {Map.kind: _draw_sd}  # by kind of goal; others have classes
+
+
+def _draw_class_regions(ax: Any, data: PlotData) -> None:
     """Draw the class of every point, with the estimated and the true boundary.
 
     Where an optimum is sought, the points that can be it are coloured by their probability of being
@@ -97,7 +116,7 @@ def _draw_classes(ax: Any, data: PlotData) -> None:
         code[mask] = number
     palette = colors.ListedColormap([data.colours[name] for name, _, _ in classes])
     draw_field(ax, points, code, cmap=palette, vmin=-0.5, vmax=len(classes) - 0.5)
-    if data.goal.level_set or not data.has_model:
+    if not (data.goal.seeks_optimum and data.has_model):
         return
     possible = np.where(data.classification.undecided, data.result.probability, np.nan)
     shades = colors.LinearSegmentedColormap.from_list("probability", style.PROBABILITY)

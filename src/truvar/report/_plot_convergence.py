@@ -10,10 +10,9 @@ import numpy as np
 from truvar._typing import Array
 from truvar.exceptions import InvalidArgumentError
 from truvar.messages import unknown_name
-from truvar.report import style
+from truvar.report import limit_progress, style
 from truvar.report._plot_data import PlotData
 from truvar.report.formatting import format_number
-from truvar.report.limit_progress import regret_goal
 from truvar.report.style import INK
 from truvar.study.convergence import CHECKPOINTS, ScoreAfter, best_values, score_history
 from truvar.study.limits import RunLimits
@@ -91,14 +90,13 @@ def best_so_far(data: PlotData) -> Array:
 
 
 def score_goal(data: PlotData) -> float | None:
-    """Return the F1 or regret that the study is meant to end at; None if it has no such limit."""
-    limits = RunLimits.of(data.study.limits)
-    return limits.f1 if data.goal.level_set else regret_goal(data.result, limits)
+    """Return the score that the study is meant to end at; None if it has no such limit."""
+    return limit_progress.score_goal(data.result, RunLimits.of(data.study.limits))
 
 
 def score_name(data: PlotData) -> str:
-    """Return "F1" or "regret"."""
-    return "F1" if data.goal.level_set else "regret"
+    """Return the name of the score: "F1" or "regret"."""
+    return str(data.goal.score.name)
 
 
 def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
@@ -116,7 +114,7 @@ def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
         ax.axhline(
             threshold, color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
         )
-    if not data.goal.level_set:
+    if data.goal.seeks_optimum:
         ax.step(at, best_so_far(data), where="post", color=INK, lw=1.5, label="best so far")
     if data.truth is not None and data.true_best is not None:
         ax.axhline(data.truth[data.true_best], color=GOAL, lw=1, ls="--", label="true optimum")
@@ -144,7 +142,7 @@ def draw_score(ax: Any, data: PlotData, records: Sequence[ScoreAfter], kind: Aga
     mean = np.array([record.score.mean for record in records])
     low = np.array([record.score.low for record in records])
     high = np.array([record.score.high for record in records])
-    if not data.goal.level_set:
+    if not data.goal.score.is_share:
         least = max(MIN_RATIO * float(high.max()), 1e-300)
         mean = np.maximum(mean, least)
         low = np.maximum(low, least)

@@ -13,7 +13,13 @@ from truvar._typing import Array, Mask
 from truvar.domain.domain import Domain
 from truvar.report import style
 from truvar.report._sides import by_class, palette_keys
-from truvar.report.formatting import class_note, count_noun, describe_score, format_number
+from truvar.report.formatting import (
+    class_note,
+    count_noun,
+    describe_score,
+    format_number,
+    format_true_score,
+)
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -169,14 +175,14 @@ class PlotData:
     @property
     def true_best(self) -> int | None:
         """Index of the true optimum; None for a level set or where the truth is not known."""
-        if self.truth is None or self.goal.level_set:
+        if self.truth is None or not self.goal.seeks_optimum:
             return None
         return int(np.argmax(self.goal.sign * self.truth))
 
     @property
     def shows_best(self) -> bool:
         """Whether there is a best point to mark: an optimum is sought and something was measured."""
-        return not self.goal.level_set and len(self.measured) > 0
+        return self.goal.seeks_optimum and len(self.measured) > 0
 
     @property
     def best_point(self) -> Array:
@@ -192,7 +198,7 @@ class PlotData:
         """Colour of each class."""
         if self.classification.band is not None:
             return style.band_colours(self.classification.band_names)
-        return by_class(self.goal, style.LEVEL_SET) if self.goal.level_set else style.OPTIMUM
+        return by_class(self.goal, style.LEVEL_SET) if self.goal.has_thresholds else style.OPTIMUM
 
     def classes(self) -> list[PointClass]:
         """Return the classes that the goal has: both sides of a threshold and undecided, or possible and ruled out."""
@@ -206,7 +212,7 @@ class PlotData:
                 *bands,
                 PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
             ]
-        if self.goal.level_set:
+        if self.goal.has_thresholds:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.threshold is None:
                 threshold = f"about {threshold}"
@@ -250,10 +256,9 @@ def optimum_name(goal: Goal) -> str:
 def _title(study: Study, result: Result, truth: Array | None) -> str:
     parts = [count_noun(result.steps, "measurement"), f"cost {format_number(result.spent)}"]
     parts += describe_score(result)
-    if truth is not None and study.goal.level_set:
-        parts.append(f"true F1 = {result.f1(truth):.3f}")
-    elif truth is not None and result.best.index is not None:
-        parts.append(f"true regret = {result.regret(truth):.3g}")
+    score = study.goal.score
+    if truth is not None and (result.best.index is not None or not study.goal.seeks_optimum):
+        parts.append(f"true {score.name} = {format_true_score(score, result.score(truth))}")
     return f"{study.name or 'study'}: {', '.join(parts)}"
 
 

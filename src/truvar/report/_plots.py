@@ -113,7 +113,7 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
 
 def draw_values(ax: Any, data: PlotData) -> None:
     """Draw the measured values against the cost spent, with the best so far or the threshold."""
-    title = "measured values" if data.goal.level_set else "best measured value"
+    title = "best measured value" if data.goal.seeks_optimum else "measured values"
     ax.set_title(title, loc="left", fontsize=9)
     known = np.isfinite(data.values)
     if not known.any():
@@ -126,7 +126,7 @@ def draw_values(ax: Any, data: PlotData) -> None:
         ax.axhline(
             threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
         )
-    if not data.thresholds:
+    if data.goal.seeks_optimum:
         sign = data.goal.sign
         best = sign * np.maximum.accumulate(sign * values)
         ax.step(

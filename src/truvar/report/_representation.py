@@ -11,7 +11,6 @@ from truvar.report.formatting import count_noun, format_number, format_place
 from truvar.report.status import (
     describe_best_observed,
     describe_expected,
-    describe_goal,
     describe_optimum,
 )
 
@@ -25,7 +24,7 @@ def study_text(study: BaseStudy) -> str:
     result = study.result()
     return text_card(
         _title(study),
-        describe_goal(study.goal),
+        study.goal.question,
         [*_spent(study), *_quick_answer(result), *_next(study)],
     )
 
@@ -34,11 +33,9 @@ def study_html(study: BaseStudy) -> str:
     """Return a study as a card for notebooks, with the expected F1 or regret of its answer."""
     result = study.result()
     answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
-    if result.goal.level_set and result.statements.is_known:
+    if result.goal.has_thresholds and result.statements.is_known:
         answer = _quick_answer(result) + answer
-    return html_card(
-        _title(study), describe_goal(study.goal), [*_spent(study), *answer, *_next(study)]
-    )
+    return html_card(_title(study), study.goal.question, [*_spent(study), *answer, *_next(study)])
 
 
 def _title(study: BaseStudy) -> str:
@@ -62,8 +59,8 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     """Return the answer so far, from single points."""
     if result.steps == 0:
         return [("answer", "nothing is measured yet")]
-    if not result.goal.level_set:
-        best = result.best_observed
+    if not result.goal.has_thresholds:
+        best = result.best_observed if result.goal.seeks_optimum else None
         return (
             [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
         )

@@ -250,7 +250,7 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     """Draw, along the range of each column, the share of the points asked for and undecided."""
     keys = palette_keys(data.goal)
     headings = {"undecided": "possible"}
-    if data.goal.level_set:
+    if not data.goal.seeks_optimum:
         headings = {name: name for name, key in keys.items() if key != "below"}
     headings |= {name: name for name in data.classification.band_names[1:]}
     masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
@@ -308,7 +308,7 @@ def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, 
     letters: dict[str | None, str] = {None: " "}
     for k, band in enumerate(data.classification.band_names):
         letters[band] = terminal.paint(BAND_LETTERS[k % len(BAND_LETTERS)], "above")
-    if data.goal.level_set:
+    if not data.goal.seeks_optimum:
         for name, key in palette_keys(data.goal).items():
             letters[name] = terminal.paint(terminal.letter(LEVEL_SET[key]), key)
     else:

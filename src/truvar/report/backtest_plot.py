@@ -65,10 +65,10 @@ def plot_backtest(result: Backtest, title: str = "") -> Any:
             alpha=0.15,
             linewidth=0,
         )
-    if result.measure == "regret":
-        axes.set_yscale("log")
-    else:
+    if result.measure == "F1":
         axes.set_ylim(0, 1.02)
+    else:
+        axes.set_yscale("log")
     axes.set_xlim(0, result.budget)
     finish_axes(axes, title, "cost spent", result.measure)
     return figure

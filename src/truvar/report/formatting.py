@@ -17,6 +17,7 @@ from truvar.tabular.labels import label_text
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
+    from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
 
@@ -102,14 +103,23 @@ def format_estimate(estimate: Estimate, text_of: Callable[[float], str] = "{:.3g
     return f"{text_of(estimate.mean)} ({text_of(estimate.low)} to {text_of(estimate.high)})"
 
 
+def format_score(score: Score, estimate: Estimate) -> str:
+    """Return mean and 95 % interval of a score."""
+    return format_estimate(estimate, format_share if score.is_share else "{:.3g}".format)
+
+
 def describe_score(result: Result) -> list[str]:
-    """Return the expected F1 or regret with its interval as the only entry; nothing before there is a model."""
-    statements = result.statements
-    if not statements.is_known:
+    """Return the expected score with its interval as the only entry; nothing before there is a model."""
+    estimate = result.statements.score
+    if estimate is None or not result.statements.is_known:
         return []
-    if statements.expected_f1 is not None:
-        return [f"expected F1 {format_estimate(statements.expected_f1, format_share)}"]
-    return [f"expected regret {format_estimate(result.expected_regret)}"]
+    score = result.goal.score
+    return [f"expected {score.name} {format_score(score, estimate)}"]
+
+
+def format_true_score(score: Score, value: float) -> str:
+    """Return a score against true values with three digits."""
+    return f"{value:.3f}" if score.is_share else f"{value:.3g}"
 
 
 def class_note(result: Result) -> str:

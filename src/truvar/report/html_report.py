@@ -19,7 +19,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from truvar._representation import visible
 from truvar.domain.exclusions import Place
 from truvar.exceptions import OutputError
-from truvar.inference.certificate_text import format_share
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import format_coordinate, format_coordinates
 from truvar.models.diagnostics import MIN_MEASUREMENTS
@@ -39,13 +38,13 @@ from truvar.report.formatting import (
     count_noun,
     describe_columns,
     format_number,
+    format_score,
 )
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
     describe_budget,
     describe_expected,
-    describe_goal,
     describe_infeasible,
     describe_optimum,
     describe_policy,
@@ -63,6 +62,7 @@ from truvar.report.tables import is_html, write_report
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
     from truvar.study.study import Study
@@ -179,7 +179,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     """Return what the template shows."""
     return {
         "name": study.name or "study",
-        "goal": describe_goal(study.goal),
+        "goal": study.goal.question,
         "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
@@ -216,7 +216,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (str(result.steps), "measurement" if result.steps == 1 else "measurements"),
         (format_number(result.spent), cost),
     ]
-    if result.best_observed is not None and not study.goal.level_set:
+    if result.best_observed is not None and study.goal.seeks_optimum:
         tiles.append(
             (
                 f"{result.best_observed.value:.4g}",
@@ -230,12 +230,11 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         tiles.append(
             (f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})")
         )
-    if study.goal.level_set:
-        tiles.append(_score_tile("F1", statements.expected_f1, format_share))
+    tiles.append(_score_tile(study.goal.score, statements.score))
+    if not study.goal.seeks_optimum:
         tiles += _share_tile(result)
         tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
     else:
-        tiles.append(_score_tile("regret", statements.expected_regret, "{:.3g}".format))
         count = str(int(data.classification.undecided.sum()))
         tiles.append(
             (
@@ -248,8 +247,8 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
 
 def _share_tile(result: Result) -> list[tuple[str, str]]:
     """Return the share of the points above the threshold, or between the two; nothing before there is a model."""
-    share = result.share_above
-    if not isfinite(share.mean):
+    share = result.statements.share_above
+    if share is None or not isfinite(share.mean):
         return []
     where = f"above {format_number(result.thresholds[0])}"
     if getattr(result.goal, "inside", False):
@@ -259,15 +258,12 @@ def _share_tile(result: Result) -> list[tuple[str, str]]:
     return [(f"{100 * share.mean:.3g} %", f"of the points {where} ({low} to {high} %)")]
 
 
-def _score_tile(
-    name: str, estimate: Estimate | None, text_of: Callable[[float], str]
-) -> tuple[str, str]:
+def _score_tile(score: Score, estimate: Estimate | None) -> tuple[str, str]:
     """Return an expected score with its interval."""
     if estimate is None or not isfinite(estimate.mean):
-        return "–", f"expected {name}, not known yet"
-    return text_of(
-        estimate.mean
-    ), f"expected {name} ({text_of(estimate.low)} to {text_of(estimate.high)})"
+        return "–", f"expected {score.name}, not known yet"
+    mean, _, interval = format_score(score, estimate).partition(" ")
+    return mean, f"expected {score.name} {interval}"
 
 
 def _bounds(data: PlotData) -> dict[str, Any]:
@@ -295,7 +291,7 @@ def _bounds(data: PlotData) -> dict[str, Any]:
 def _classes(data: PlotData) -> list[dict[str, Any]]:
     """Return the share of the points in each class, with its label and CSS class."""
     css_classes = {"undecided": "possible"}
-    if data.goal.level_set:
+    if not data.goal.seeks_optimum:
         css_classes = palette_keys(data.goal)
         bands = data.classification.band_names
         css_classes |= dict.fromkeys(bands, "possible")
@@ -316,8 +312,11 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 
 
 def _figures(data: PlotData) -> list[Figure]:
-    classes = f"Points that can be the {optimum_name(data.goal)}, with their probability, and points ruled out"
-    if data.goal.level_set:
+    classes = "Posterior standard deviation and the measurements"
+    if data.goal.seeks_optimum:
+        optimum = optimum_name(data.goal)
+        classes = f"Points that can be the {optimum}, with their probability, and points ruled out"
+    if data.goal.has_thresholds:
         asked, _, other = palette_keys(data.goal)
         classes = f"Points {asked} and {other} the threshold, and undecided points ({data.confidence_note})"
     match len(data.domain.columns):
@@ -340,10 +339,11 @@ def _figures(data: PlotData) -> list[Figure]:
         case _:
             figures = _figures_of_many_columns(data)
     if np.isfinite(data.values).any():
-        line = "the threshold" if data.goal.level_set else "the best so far"
-        if len(data.thresholds) > 1:
-            line = "a threshold"
-        caption = f"Measured values against the cost spent; the line is {line}"
+        caption = "Measured values against the cost spent"
+        if data.thresholds:
+            caption += f"; the line is {'a' if len(data.thresholds) > 1 else 'the'} threshold"
+        elif data.goal.seeks_optimum:
+            caption += "; the line is the best so far"
         figures.append(Figure(_draw_values, _CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:
         caption = (

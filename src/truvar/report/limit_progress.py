@@ -59,6 +59,11 @@ def limit_progress(
         progress["improvement_per_cost"] = _of_number(
             name, study.improvement_per_cost(), rate, reached
         )
+    for name in set(result.goal.limits) - progress.keys():
+        limit = getattr(limits, name)
+        if limit is not None:  # the statements have the present state under the same name
+            reached = study.check_stop(**{name: limit}).reason is not None
+            progress[name] = _of_number(name, getattr(result.statements, name), limit, reached)
     return progress
 
 
@@ -69,15 +74,21 @@ def regret_goal(result: Result, limits: RunLimits) -> float | None:
     return max(limits.regret or 0.0, limits.relative_regret * float(np.ptp(result.mean)))
 
 
+def score_goal(result: Result, limits: RunLimits) -> float | None:
+    """Return the score that a run ends at, in the user's units; None if the score is no limit."""
+    if result.goal.seeks_optimum:
+        return regret_goal(result, limits)
+    limit: float | None = getattr(limits, result.goal.score.key, None)
+    return limit
+
+
 def describe_goal_of_score(score: str, goal: float | None) -> str:
     """Return a score and the goal that it is to reach: "expected F1 0.87 (0.80 to 0.93), goal 0.95"."""
     return score if goal is None else f"{score}, goal {goal:.3g}"
 
 
 def _of_estimate(result: Result, estimate: Estimate, goal: float, reached: bool) -> dict[str, Any]:
-    unknown = (
-        "expected F1 not known yet" if result.goal.level_set else "expected regret not known yet"
-    )
+    unknown = f"expected {result.goal.score.name} not known yet"
     score = next(iter(describe_score(result)), unknown)
     return {
         **estimate.to_dict(),

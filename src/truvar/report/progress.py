@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from truvar.report._sides import palette_keys
-from truvar.report.formatting import describe_score
-from truvar.report.limit_progress import describe_goal_of_score, regret_goal
+from truvar.report.formatting import describe_score, format_true_score
+from truvar.report.limit_progress import describe_goal_of_score, score_goal
 from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
 from truvar.study.limits import RunLimits
 
@@ -190,25 +190,25 @@ class Progress:
 
     def _fields(self, result: Result) -> list[str]:
         """Return the parts of the line, the most important first."""
-        level_set = self._study.goal.level_set
+        score = self._study.goal.score
         classes = result.classes
         fields = [
             f"measurement {_with_limit(f'{result.steps:>4d}', self._limits.steps)}",
             f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
             f"undecided {classes.undecided.sum():>4d}",
         ]
-        if level_set:
+        if self._study.goal.has_thresholds:
             asked, _, other = palette_keys(result.goal)
             for name in (asked, other):
                 fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
-        elif result.best_observed is not None:
+        if self._study.goal.seeks_optimum and result.best_observed is not None:
             fields.append(f"best so far {result.best_observed.value:.4g}")
-        goal = self._limits.f1 if level_set else regret_goal(result, self._limits)
-        fields += [describe_goal_of_score(score, goal) for score in describe_score(result)]
-        if self._truth is not None and level_set:
-            fields.append(f"true F1 {result.f1(self._truth):.3f}")
-        elif self._truth is not None:
-            fields.append(f"true regret {result.regret(self._truth):.3g}")
+        goal = score_goal(result, self._limits)
+        fields += [describe_goal_of_score(text, goal) for text in describe_score(result)]
+        if self._truth is not None:
+            fields.append(
+                f"true {score.name} {format_true_score(score, result.score(self._truth))}"
+            )
         return fields
 
     def _line(self, fields: list[str], result: Result) -> str:

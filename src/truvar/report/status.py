@@ -9,28 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.domain.goals import Bands, LevelSet
-from truvar.inference.certificate_text import format_share
 from truvar.report._plot_data import PlotData, optimum_name
 from truvar.report._text_map import text_map
 from truvar.report.formatting import (
     count_noun,
-    format_estimate,
     format_number,
     format_place,
+    format_score,
     format_shown,
 )
 from truvar.report.limit_progress import limit_progress
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
-from truvar.study.limits import RunLimits
+from truvar.study.limits import LIMITS, RunLimits
 from truvar.study.outliers import outlier_messages
 
 if TYPE_CHECKING:
     from truvar.acquisition import Policy
     from truvar.domain.costs import Tasks
     from truvar.domain.domain import Domain
-    from truvar.domain.goals import Goal
     from truvar.models.transforms import OutputTransform
     from truvar.study.result import BestObserved, Result
     from truvar.study.study import Study
@@ -38,25 +35,7 @@ if TYPE_CHECKING:
 
 # heading of everything that is about M, H, L and epsilon
 BOUNDS_TITLE = "For those who want the theorem: the sets M, H and L of the paper"
-_SCORE_LIMITS = (
-    "f1",
-    "regret",
-    "improvement_per_cost",
-)  # limits of a run whose progress is shown in words
-
-
-def describe_goal(goal: Goal) -> str:
-    """Return the goal as a question: "where is the value above 7?"."""
-    if isinstance(goal, Bands):
-        if goal.inside:
-            return f"where does the value lie between {goal.thresholds[0]:g} and {goal.thresholds[1]:g}?"
-        return f"in which band is the value: {', '.join(goal.names)}?"
-    if isinstance(goal, LevelSet):
-        if goal.threshold is not None:
-            return f"where is the value {goal.side} {goal.threshold:g}?"
-        share = goal.fraction_of_max or goal.fraction_of_min or 0.0
-        return f"where is the value above {100 * share:g} % of its {goal.optimum_name}?"
-    return f"where is the value {'highest' if goal.sign > 0 else 'lowest'}?"
+_SCORE_LIMITS = LIMITS[3:]  # limits of a run whose progress is shown in words
 
 
 def describe_policy(policy: Policy) -> str:
@@ -107,7 +86,7 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
         result: Its present result.
     """
     rows: list[tuple[str, str]] = []
-    if study.goal.level_set or not result.steps:
+    if not study.goal.seeks_optimum or not result.steps:
         return rows
     if result.best_observed is not None:
         rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
@@ -117,28 +96,25 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
 
 
 def describe_expected(result: Result) -> list[tuple[str, str]]:
-    """Return the expected F1 or regret with its 95 % interval and its name, as the only entry.
+    """Return the expected score with its 95 % interval and its name, as the only entry.
 
     Args:
         result: The result.
     """
     statements = result.statements
-    name = "expected F1" if statements.expected_f1 is not None else "expected regret"
-    if not statements.is_known:
+    name = f"expected {result.goal.score.name}"
+    if statements.score is None or not statements.is_known:
         return [(name, "not known yet: no model")]
-    if statements.expected_f1 is not None:
-        count = f"{statements.expected_misclassified or 0.0:.3g}"
-        text = format_estimate(statements.expected_f1, format_share)
-        return [
-            (
-                name,
-                f"{text}; with every point on its more probable side, about {count} of "
-                f"{count_noun(len(result.mean), 'point')} are wrong",
-            )
-        ]
-    return [
-        (name, f"{format_estimate(result.expected_regret)} from the {optimum_name(result.goal)}")
-    ]
+    text = format_score(result.goal.score, statements.score)
+    if result.goal.seeks_optimum:
+        text += f" from the {optimum_name(result.goal)}"
+    if statements.expected_misclassified is not None:
+        text += (
+            f"; with every point on its more probable side, about "
+            f"{statements.expected_misclassified:.3g} of "
+            f"{count_noun(len(result.mean), 'point')} are wrong"
+        )
+    return [(name, text)]
 
 
 def describe_bounds(result: Result) -> list[tuple[str, str]]:
@@ -285,7 +261,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
     picture = text_map(study, terminal, result)
-    text = f"{heading}: {describe_goal(study.goal)}\n{terminal.rows(rows)}\n\n{picture}"
+    text = f"{heading}: {study.goal.question}\n{terminal.rows(rows)}\n\n{picture}"
     if theorem:
         text += f"\n\n{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
     return text

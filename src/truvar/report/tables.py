@@ -117,10 +117,8 @@ def summary(
         "result": result.to_dict(),
         "pending": [suggestion.to_dict() for suggestion in study.pending],
     }
-    if truth is not None and study.goal.level_set:
-        data["truth"] = {"f1": result.f1(truth)}
-    elif truth is not None:
-        data["truth"] = {"regret": result.regret(truth)}
+    if truth is not None:
+        data["truth"] = {study.goal.score.key: result.score(truth)}
     return data
 
 

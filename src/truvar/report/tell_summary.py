@@ -30,7 +30,7 @@ def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "t
     classes_before = before.classes
     classes = now.classes
     names: tuple[str, ...] = ("undecided",)
-    if now.goal.level_set:
+    if now.goal.has_thresholds:
         asked, undecided, other = palette_keys(now.goal)
         names = (asked, other, undecided)
     changes = [

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from truvar.report.limit_progress import regret_goal
+from truvar.report.limit_progress import score_goal
 from truvar.study._events import StudyConfig
 from truvar.study._state import Snapshot
 from truvar.study.convergence import ScoreAfter, best_values, checkpoints, past_scores, score_source
@@ -65,7 +65,7 @@ class Convergence:
         result = study.result()
         config, snapshot, present = score_source(study, result)
         limits = RunLimits.of(study.limits)
-        goal = limits.f1 if study.goal.level_set else regret_goal(result, limits)
+        goal = score_goal(result, limits)
         return ConvergenceSource(
             config, snapshot, present, _best_so_far(study, result), goal, study.version
         )
@@ -94,7 +94,7 @@ class Convergence:
             self._known.popitem(last=False)
         return {
             "version": source.version,
-            "score": "f1" if source.config.goal.level_set else "regret",
+            "score": source.config.goal.score.key,
             "goal": source.goal,
             "complete": all(count in kept for count in steps),
             "scores": [kept[count][1].to_dict() for count in steps if count in kept],

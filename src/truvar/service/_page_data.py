@@ -12,7 +12,6 @@ from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
 from truvar.inference.sensitivity import sobol_indices
 from truvar.models.diagnostics import NORMAL_95
 from truvar.report.problem_summary import problem_rows, problem_warnings
-from truvar.report.status import describe_goal
 from truvar.service import serializers
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
         if row["name"] == "policy":  # by the name that a problem file has for it
             row["text"] = problem.spec.get("policy", {}).get("name", DEFAULT_POLICY)
     return {
-        "goal": describe_goal(study.goal),
+        "goal": study.goal.question,
         "rows": rows,
         "warnings": problem_warnings(problem, study),
         "points": len(domain),

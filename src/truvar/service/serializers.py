@@ -27,7 +27,6 @@ from truvar.report.formatting import class_note, column_label
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
-    describe_goal,
     describe_vehicle,
     progress_texts,
     status_data,
@@ -75,7 +74,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": _study_state(study), "words": describe_goal(study.goal)}
+    return {**data, "state": _study_state(study), "words": study.goal.question}
 
 
 def definition(study: Study) -> dict[str, Any]:
@@ -226,7 +225,7 @@ def view(study: Study) -> dict[str, Any]:
         },
         "threshold": result.threshold,
         "thresholds": list(result.thresholds),
-        "level_set": study.goal.level_set,
+        "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
         "travels": study.travels,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],

@@ -29,7 +29,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from truvar.domain.goals import Bands, LevelSet
 from truvar.exceptions import (
     DamagedStudyError,
     SerializationError,
@@ -672,17 +671,5 @@ def _study_values(transaction: Transaction) -> dict[str, Any]:
         "changed": transaction.appended[-1].time,
     }
     if first.kind == "created":
-        values |= {"goal": _goal_text(first.details["goal"]), "created": first.time}
+        values |= {"goal": first.details["goal"].summary, "created": first.time}
     return values
-
-
-def _goal_text(goal: Any) -> str:
-    """Return a goal in words, for the list of studies."""
-    if isinstance(goal, Bands):
-        return ", ".join(goal.names)
-    if not isinstance(goal, LevelSet):
-        return "maximum" if goal.sign > 0 else "minimum"
-    if goal.threshold is not None:
-        return f"{goal.side} {goal.threshold:g}"
-    share = goal.fraction_of_max or goal.fraction_of_min or 0.0
-    return f"above {100 * share:g} % of the {goal.optimum_name}"

@@ -472,6 +472,7 @@ class CommandMethods(ABC):
         f1: float | None = None,
         regret: float | None = None,
         improvement_per_cost: float | None = None,
+        accuracy: float | None = None,
         executor: Any = None,
         workers: int | None = None,
         retries: int | None = None,
@@ -488,7 +489,7 @@ class CommandMethods(ABC):
         0.95 for a level set, and for an optimum at an expected regret of 1 % of the range of the
         posterior mean over the domain.
 
-        `f1`, `regret` and `improvement_per_cost` are statements given the model. They end a run
+        `f1`, `regret`, `improvement_per_cost` and `accuracy` are statements given the model. They end a run
         neither before there is a model and five measurements (with a learned model ten), nor while
         `result().model_check` fails because the model is overconfident or a value does not fit: a
         statement that the measurements contradict must not end it. A warning says so.
@@ -506,6 +507,8 @@ class CommandMethods(ABC):
                 % probability, that is when `result().expected_regret.high` is. In the user's units.
             improvement_per_cost: Optimum: stop when the next measurement is not worth its cost,
                 that is when `improvement_per_cost()` is less than this.
+            accuracy: Map: stop when the map is within this distance at 99 % of the points with 95 %
+                probability, that is when `result().accuracy` is at most this.
             executor: Where to measure: anything with `submit`, such as a pool of threads or
                 processes, loky's executor, a `dask.distributed.Client`, a `RayExecutor` or an MPI
                 pool; or a `multiprocessing.Pool` or a `joblib.Parallel`. Default: one measurement
@@ -550,7 +553,7 @@ class CommandMethods(ABC):
         self._stop_reason = run(
             self,  # type: ignore[arg-type]
             f,
-            RunLimits(budget, steps, epsilon, f1, regret, improvement_per_cost),
+            RunLimits(budget, steps, epsilon, f1, regret, improvement_per_cost, accuracy=accuracy),
             executor=executor,
             workers=workers,
             retries=retries,

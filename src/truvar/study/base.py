@@ -146,6 +146,7 @@ class BaseStudy(CommandMethods):
         regret: float | None = None,
         relative_regret: float | None = None,
         improvement_per_cost: float | None = None,
+        accuracy: float | None = None,
     ) -> StopCheck:
         """Return whether the study may stop now, as `run` checks after every measurement.
 
@@ -159,6 +160,8 @@ class BaseStudy(CommandMethods):
             relative_regret: Optimum: the same, as a share of the range of the posterior mean over
                 the domain.
             improvement_per_cost: Optimum: reached when `improvement_per_cost()` is less than this.
+            accuracy: Map: reached when the map is within this distance at 99 % of the points with
+                95 % probability, that is when `result().accuracy` is at most this.
 
         Returns:
             The `reason`, None as long as no limit is reached; and the `obstacle`, if the only one
@@ -178,6 +181,7 @@ class BaseStudy(CommandMethods):
             regret=regret,
             relative_regret=relative_regret,
             improvement_per_cost=improvement_per_cost,
+            accuracy=accuracy,
         )
         limits.check_goal(self.goal)
         return self._check_statements(limits.statements)

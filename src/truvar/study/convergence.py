@@ -41,7 +41,7 @@ class ScoreAfter:
     Attributes:
         steps: Number of measurements.
         spent: Cost of them, failed ones included.
-        score: Expected F1 of a level set, expected regret of an optimum.
+        score: Expected score of the goal: F1 of a level set, regret of an optimum.
     """
 
     steps: int
@@ -145,7 +145,6 @@ def score_source(study: Study, result: Result) -> tuple[StudyConfig, Snapshot, S
 
 
 def _score(joint: JointStatements) -> Estimate:
-    score = joint.expected_f1 if joint.expected_regret is None else joint.expected_regret
-    if score is None:
+    if joint.score is None:
         raise AssertionError("every goal has a score")
-    return score
+    return joint.score

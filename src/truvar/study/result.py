@@ -34,6 +34,7 @@ from truvar.inference.statements import (
 from truvar.inference.undecided_causes import main_cause
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
+from truvar.study._map_properties import MapProperties
 from truvar.tabular.labels import label_to_json
 from truvar.validation import check_truth
 
@@ -88,7 +89,7 @@ class BestObserved:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(MapProperties):
     """The knowledge of a study at one moment. Arrays and masks have one entry per point of the domain.
 
     `classify`, `probability`, `expected_f1` and `expected_regret` are statements given the model,
@@ -166,7 +167,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = [("answer", self.certificate.statement)]
-        if self.best_observed is not None and not self.goal.level_set:
+        if self.best_observed is not None and self.goal.seeks_optimum:
             point = format_coordinates(self.best_observed.point)
             rows.append(("best so far", f"{self.best_observed.value:.6g} at {point}"))
         if not self.model_check.ok:
@@ -411,6 +412,18 @@ class Result:
         n_both = int(self.classification.sum()) + int(true.sum())
         return 1.0 if n_both == 0 else 2 * n_hits / n_both
 
+    def score(self, truth: ArrayLike) -> float:
+        """Return the score that answers to the goal are judged by: F1 of a level set, regret of an optimum.
+
+        Args:
+            truth: True values on the domain.
+
+        Raises:
+            InvalidArgumentError: If there is not one finite value per point.
+        """
+        computed: float = getattr(self, self.goal.score.key)(truth)
+        return computed
+
     def regret(
         self,
         truth: ArrayLike | Callable[[Mapping[str, float]], float],
@@ -427,9 +440,10 @@ class Result:
             InvalidArgumentError: If there is not one finite value per point, or the optimum of a
                 function is missing.
         """
-        if self.goal.level_set:
+        if not self.goal.seeks_optimum:
             raise UnsupportedGoalError(
-                f"regret needs an optimum, got the goal {self.goal}; for a level set use f1(truth)"
+                f"regret needs an optimum, got the goal {self.goal}; for {self.goal.one} use "
+                f"{self.goal.score.key}(truth)"
             )
         sign = self.goal.sign
         if callable(truth):
@@ -567,7 +581,7 @@ class Result:
         and L.
         """
         best_observed = None if self.best_observed is None else self.best_observed.to_dict()
-        tolerance = TOLERANCE if self.goal.level_set else 0.0
+        tolerance = 0.0 if self.goal.seeks_optimum else TOLERANCE
         return {
             "steps": self.steps,
             "spent": self.spent,

@@ -36,7 +36,7 @@ import numpy as np
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Mask
 from truvar.acquisition.confidence import lemma_beta
-from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.goals import Goal
 from truvar.exceptions import InvalidArgumentError
 from truvar.theory._covering import Covering
 from truvar.theory._information import InformationGain
@@ -161,21 +161,8 @@ def epoch_cost(
 
 
 def within_gap(goal: Goal, f: Array, gap: float) -> Mask:
-    """Return Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i).
-
-    With an implicit threshold w max f the width of the maximum's bounds adds a share w
-    (docs/theory.md).
-    """
-    if isinstance(goal, Bands):
-        distance = np.abs(f[:, None] - np.array(goal.thresholds)).min(axis=1)
-        return np.asarray(distance <= gap / 2)
-    if isinstance(goal, LevelSet):
-        h = goal.thresholds(f, f)[0]
-        return np.asarray(
-            np.abs(f - h) <= gap / 2 * (1 + (goal.fraction_of_max or goal.fraction_of_min or 0.0))
-        )
-    values = goal.sign * f
-    return np.asarray(values >= values.max() - gap)
+    """Return Mbar_(i) of a known f on D, eqs. (9)-(10), for gap = 4 (1 + slack) eta_(i)."""
+    return goal.within_gap(f, gap)
 
 
 # -- corollaries

@@ -18,6 +18,7 @@ from truvar.study.study import Study
 _STOP_F1 = "Level set: F1 score that must be reached with 97.5 % probability."
 _STOP_REGRET = "Optimum: regret that must not be exceeded with 97.5 % probability."
 _STOP_RELATIVE_REGRET = "Optimum: the same, as a share of the range of the posterior mean."
+_STOP_ACCURACY = "Map: accuracy that it must have at 99 % of the points with 95 % probability."
 _STOP_IMPROVEMENT = "Optimum: expected improvement per unit cost that a measurement must promise."
 
 
@@ -95,6 +96,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         improvement_per_cost: Annotated[
             float | None, Query(ge=0, description=_STOP_IMPROVEMENT)
         ] = None,
+        accuracy: Annotated[float | None, Query(ge=0, description=_STOP_ACCURACY)] = None,
     ) -> Response:
         def work(study: Study) -> Any:
             check = study.check_stop(
@@ -102,6 +104,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
                 regret=regret,
                 relative_regret=relative_regret,
                 improvement_per_cost=improvement_per_cost,
+                accuracy=accuracy,
             )
             return check.to_dict()
 

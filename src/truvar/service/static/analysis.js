@@ -80,7 +80,7 @@ function convergenceTab(current) {
     const rows = data ? at(data.scores).filter((row) => row.mean !== null) : [];
     if (!rows.length) return null;
     const isF1 = data.score === "f1";
-    return { rows, axis: AXIS_LABELS[axis], name: isF1 ? "Expected F1" : "Expected regret", goal: data.goal, end: isF1 ? 1 : null };
+    return { rows, axis: AXIS_LABELS[axis], name: { f1: "Expected F1", rmse: "Expected RMSE" }[data.score] ?? "Expected regret", goal: data.goal, end: isF1 ? 1 : null };
   });
   const choice = radioButtons("Horizontal axis", AXES, axis, (chosen) => { axis = chosen; redraw(); });
   const charts = el("div", { class: "charts" }, score.node, values.node);

@@ -37,6 +37,7 @@ function className(view, k) {
 function probabilityName(view) {
   if (!view.level_set) return `probability of being the ${optimumName(view)}`;
   if (!view.bands) return `probability of being ${CLASS_NAMES[classOrder(view)[0]]}`;
+  if (!view.thresholds.length) return `probability of being ${view.bands.names[0]}`;
   const [low, high] = view.thresholds.map((h) => number(h));
   return view.bands.inside ? `probability of being between ${low} and ${high}` : `probability of being above ${low}`;
 }

@@ -24,9 +24,19 @@ function levelSetTiles(view) {
   const percent = decided === view.points ? 100 : Math.min(99, Math.floor((100 * decided) / view.points));
   return [
     { term: "Decided", value: `${percent} %`, more: `${count(decided)} of ${countNoun(view.points, "point")}, ${view.class_note}` },
-    shareTile(view),
-    scoreTile("Expected F1", view.result.expected_f1, view.progress.f1?.goal ?? null, share, 1),
+    ...(view.result.share_above ? [shareTile(view)] : []),
+    ...(view.result.expected_rmse ? mapTiles(view) : []),
+    ...(view.result.expected_f1 ? [scoreTile("Expected F1", view.result.expected_f1, view.progress.f1?.goal ?? null, share, 1)] : []),
   ];
+}
+
+// How far the map is from the true values.
+function mapTiles({ result }) {
+  const distance = (value) => number(value, 3);
+  const { expected_rmse: rmse, accuracy, accuracy_everywhere: everywhere } = result;
+  const bound = accuracy === null ? "–" : `± ${distance(accuracy)}`;
+  const more = accuracy === null ? "not known yet" : `at 99 % of the points, ± ${distance(everywhere)} at all, with 95 % probability`;
+  return [{ term: "Accuracy", value: bound, more }, scoreTile("Expected RMSE", rmse, null, distance, 1.1 * (rmse.high ?? 0) || 1)];
 }
 
 // The share of the points on the side asked for, or between two thresholds, in percent.

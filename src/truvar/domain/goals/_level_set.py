@@ -1,159 +1,41 @@
-"""Goals, and the sets of points above, below and undecided that they update from the bounds (eqs. 5-7).
-
-| paper | here |
-|---|---|
-| M_t | `Regions.potential`: undecided points, that is potential maximisers, or points not yet classified |
-| H_t | `Regions.above`: points above the threshold, if the bounds hold |
-| L_t | `Regions.below`: points below the threshold, if the bounds hold |
-| h | `LevelSet.threshold`, or between `fraction_of_max` times the bounds of the maximum |
-
-The three masks always partition D. For an optimum the points that are ruled out are `below` (the
-maximum), or `above` (the minimum) when minimising. `monotone=False` replaces M_{t-1} by D, so that
-points may become undecided again; `monotone=None` leaves the choice to the policy
-(`Confidence.resolve_goal`), and means False where there is none.
-"""
+"""The goals of finding on which side of one or several thresholds f lies at each point."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.exceptions import InvalidArgumentError
+from truvar.domain.goals._base import Goal, Regions, Score
+from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
 
 Side = Literal["above", "below"]  # of a threshold
 
 
-@dataclass(frozen=True)
-class Regions:
-    """Boolean masks over the domain that partition it.
+class _ThresholdGoal(Goal):
+    """Members that goals of one and of several thresholds share."""
 
-    Attributes:
-        potential: M, the undecided points.
-        above: H, the points above the threshold.
-        below: L, the points below the threshold.
-    """
-
-    potential: Mask
-    above: Mask
-    below: Mask
-
-    def __post_init__(self) -> None:
-        for mask in (self.potential, self.above, self.below):
-            mask.setflags(write=False)  # results share the masks
-
-    @staticmethod
-    def unknown(n: int) -> Regions:
-        """Return the regions of n points before anything is known: M = D."""
-        return Regions(np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool))
-
-
-class Goal(Protocol):
-    """The goal of a study: `Maximize`, `Minimize`, `LevelSet` or `Bands`."""
+    kind = "level set"
+    one = "a level set"
+    many = "level sets"
+    score = Score("f1", "F1", is_share=True)
+    limits = ("f1",)
+    has_thresholds = True
 
     @property
-    def monotone(self) -> bool | None:
-        """Whether a point that was classified or ruled out stays so; None: as the policy has it."""
-        ...
-
-    @property
-    def sign(self) -> int:
-        """Direction of good values: 1, or -1 when small values are good."""
-        ...
-
-    @property
-    def level_set(self) -> bool:
-        """Whether the goal is a level set."""
-        ...
-
-    def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
-        """Return M_t, H_t and L_t.
-
-        Args:
-            regions: M_{t-1}, H_{t-1} and L_{t-1}.
-            lower: Lower confidence bounds l_t, shape (n,).
-            upper: Upper confidence bounds u_t, shape (n,).
-        """
-        ...
-
-    def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
-        """Return the points whose variance is to be reduced: M_t, and others that must be known for it."""
-        ...
-
-    def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
-        """Return the accuracy of the answer if the bounds hold (Definition 3.1, a posteriori)."""
-        ...
+    def default_limit(self) -> dict[str, float]:
+        """Expected F1."""
+        return {"f1": 0.95}
 
 
 @dataclass(frozen=True)
-class Maximize:
-    """Find the point where f is highest.
-
-    Attributes:
-        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is
-            True for `TruVaR`, `GCHK`, and with a beta that is proven, and False for the others.
-    """
-
-    monotone: bool | None = None
-    sign = 1
-    level_set = False
-
-    def __str__(self) -> str:
-        return for_interface("Maximize()", problem="the maximum")
-
-    def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
-        """Return the points that can be the maximiser, and those that cannot."""
-        among = regions.potential if self.monotone else np.ones_like(regions.potential)
-        potential = among & (upper >= lower[among].max())  # eq. (5)
-        return Regions(potential, np.zeros_like(potential), ~potential)
-
-    def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
-        """Return M_t."""
-        return regions.potential
-
-    def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
-        """Return the largest possible gap between the maximum and the value of the reported point."""
-        return max(0.0, float(upper[regions.potential].max() - lower[regions.potential].max()))
-
-
-@dataclass(frozen=True)
-class Minimize:
-    """Find the point where f is lowest: `Maximize` of -f.
-
-    Attributes:
-        monotone: Whether a point that was ruled out stays so. None: as the policy has it, which is
-            True for `TruVaR`, `GCHK`, and with a beta that is proven, and False for the others.
-    """
-
-    monotone: bool | None = None
-    sign = -1
-    level_set = False
-
-    def __str__(self) -> str:
-        return for_interface("Minimize()", problem="the minimum")
-
-    def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
-        """Return the points that can be the minimiser, and those that cannot."""
-        mirrored = Maximize(self.monotone).update(regions, -upper, -lower)
-        return Regions(mirrored.potential, mirrored.below, mirrored.above)
-
-    def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
-        """Return M_t."""
-        return regions.potential
-
-    def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
-        """Return the largest possible gap between the value of the reported point and the minimum."""
-        return Maximize(self.monotone).epsilon(regions, -upper, -lower)
-
-
-@dataclass(frozen=True)
-class LevelSet:
+class LevelSet(_ThresholdGoal):
     """Find the points where f is above a threshold, or below it. Exactly one way to give it is used.
 
     `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` return `Bands`, the goal of several
@@ -192,7 +74,6 @@ class LevelSet:
     between: InitVar[Sequence[float] | None] = None
     side: Side = "above"
     below: InitVar[float | None] = None
-    level_set = True
 
     def __new__(
         cls,
@@ -322,6 +203,71 @@ class LevelSet:
         return above if self.side == "above" else ~above
 
     @property
+    def question(self) -> str:
+        """The goal as a question."""
+        if self.threshold is not None:
+            return f"where is the value {self.side} {self.threshold:g}?"
+        return f"where is the value {self.summary.replace(' the ', ' its ')}?"
+
+    @property
+    def summary(self) -> str:
+        """Side and threshold: "above 7", "above 80 % of the maximum"."""
+        if self.threshold is not None:
+            return f"{self.side} {self.threshold:g}"
+        return f"above {100 * self.threshold_share:g} % of the {self.optimum_name}"
+
+    @property
+    def known_thresholds(self) -> tuple[float, ...]:
+        """The threshold, unless it is a share of the optimum."""
+        return () if self.threshold is None else (self.threshold,)
+
+    @property
+    def threshold_share(self) -> float:
+        """Share of the unknown optimum that the threshold is; 0 if it is given."""
+        return self.fraction_of_max or self.fraction_of_min or 0.0
+
+    @property
+    def direction(self) -> int:
+        """Direction of the optimum that the threshold is a share of; 0 if it is given."""
+        if self.threshold is not None:
+            return 0
+        return 1 if self.fraction_of_min is None else -1
+
+    @property
+    def learns_power(self) -> bool:
+        """Whether the threshold is given: powers have another share of their optimum."""
+        return self.threshold is not None
+
+    @property
+    def cost_caveats(self) -> tuple[str, ...]:
+        """The reason that the threshold is implicit, if it is."""
+        return () if self.threshold is not None else ("the threshold is implicit",)
+
+    def in_model_units(self, forward: Callable[[Array], Array]) -> Self:
+        """Return the goal with the threshold in the units of the model."""
+        if self.threshold is None:
+            return self
+        return replace(self, threshold=float(forward(np.asarray(self.threshold))))
+
+    def check_logarithm(self, option: str) -> None:
+        """Check that the threshold has a logarithm."""
+        if self.threshold is None:
+            raise InvalidModelError(
+                f"logarithms have no share of their maximum, got {self} with {option}; give the "
+                "threshold itself, or leave out the transform"
+            )
+        super().check_logarithm(option)
+
+    def within_gap(self, f: Array, gap: float) -> Mask:
+        """Return the points within half the gap of the threshold.
+
+        With an implicit threshold w max f the width of the maximum's bounds adds a share w
+        (docs/theory.md).
+        """
+        h = self.thresholds(f, f)[0]
+        return np.asarray(np.abs(f - h) <= gap / 2 * (1 + self.threshold_share))
+
+    @property
     def optimum_name(self) -> str:
         """The optimum that an implicit threshold is a share of: "maximum" or "minimum"."""
         return "maximum" if self.fraction_of_min is None else "minimum"
@@ -354,7 +300,7 @@ class LevelSet:
 
 
 @dataclass(frozen=True)
-class Bands:
+class Bands(_ThresholdGoal):
     """Find the band that f lies in at every point: below, between or above several thresholds.
 
     `LevelSet([5, 7, 10])` and `LevelSet(between=(5, 7))` create it. In `Regions`, a point is
@@ -374,7 +320,6 @@ class Bands:
     monotone: bool | None = None
     sign = 1
     sides = ("above", "below")
-    level_set = True
     fraction_of_max = None
     fraction_of_min = None
 
@@ -390,6 +335,38 @@ class Bands:
             )
         listed = ", ".join(texts)
         return for_interface(f"LevelSet([{listed}])", problem=f"the bands between {listed}")
+
+    @property
+    def question(self) -> str:
+        """The goal as a question."""
+        if self.inside:
+            low, high = self.thresholds
+            return f"where does the value lie between {low:g} and {high:g}?"
+        return f"in which band is the value: {self.summary}?"
+
+    @property
+    def summary(self) -> str:
+        """Names of the bands."""
+        return ", ".join(self.names)
+
+    @property
+    def known_thresholds(self) -> tuple[float, ...]:
+        """All thresholds."""
+        return self.thresholds
+
+    @property
+    def cost_caveats(self) -> tuple[str, ...]:
+        """The reason that there are several thresholds."""
+        return ("there are several thresholds",)
+
+    def in_model_units(self, forward: Callable[[Array], Array]) -> Self:
+        """Return the goal with the thresholds in the units of the model."""
+        return replace(self, thresholds=tuple(forward(np.array(self.thresholds)).tolist()))
+
+    def within_gap(self, f: Array, gap: float) -> Mask:
+        """Return the points within half the gap of a threshold."""
+        distance = np.abs(f[:, None] - np.array(self.thresholds)).min(axis=1)
+        return np.asarray(distance <= gap / 2)
 
     @property
     def band_thresholds(self) -> tuple[float, ...]:
@@ -425,10 +402,6 @@ class Bands:
         above = regions.above | (decided & is_above)
         below = regions.below | (decided & ~is_above)
         return Regions(~above & ~below, above, below)
-
-    def targets(self, regions: Regions, lower: Array, upper: Array) -> Mask:
-        """Return M_t."""
-        return regions.potential
 
     def epsilon(self, regions: Regions, lower: Array, upper: Array) -> float:
         """Return twice the largest distance of f to the nearest threshold at undecided points."""
