@@ -151,9 +151,8 @@ def _run(case: Case, number: int, most: int = 2000) -> Outcome:
     f = _root(case.kernel, case.side) @ rng.standard_normal(case.side**2)
     beta = Recorded(schedule(case))
     goal = GOALS[case.goal]
-    study = tv.Study(
-        given.pop("domain"), goal, policy=tv.TruVaR(beta=beta, slack=SLACK, r=R), **given
-    )
+    policy = tv.TruVaR(beta=beta, slack=SLACK, r=R)
+    study = tv.Study(given.pop("domain"), goal, policy=policy, exact_model=True, **given)
     accurate = True
     true = True
     covered = True

@@ -20,7 +20,7 @@ from benchmarks.cases import level_set
 from benchmarks.measure import Row, at_most
 
 PACKAGE = Path(tv.__file__).parent
-MATHEMATICS = ("models/", "engines/", "acquisition/", "algorithm/", "_numba/", "domain/goals.py")
+MATHEMATICS = ("models/", "engines/", "acquisition/", "algorithm/", "_numba/", "domain/goals/")
 LIBRARIES = ("numpy", "scipy", "numba", "sklearn")
 MAX_CALLS = 90
 

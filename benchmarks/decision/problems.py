@@ -190,6 +190,7 @@ def _field(
     variance."""
     h = float(np.quantile(values, quantile)) if threshold is None else threshold
     model: dict[str, Any] = {"kernel": kernel, "lengthscales": list(lengths), "variance": signal}
+    model["exact"] = True
     if mean is not None:
         model["mean"] = mean
     noise = 0.01 * signal if noise is None else noise

@@ -13,9 +13,8 @@ from truvar.study.lookahead import QUANTILES, Lookahead
 
 def a_study(goal: tv.LevelSet | tv.Maximize, **given) -> tv.Study:
     domain = tv.Domain.grid(x=np.linspace(0, 6, 40), y=np.linspace(0, 1, 5))
-    return tv.Study(
-        domain, goal, **({"kernel": RBF([0.8, 0.7]), "mean": 0.0, "noise": 0.05} | given)
-    )
+    model = {"kernel": RBF([0.8, 0.7]), "mean": 0.0, "noise": 0.05, "exact_model": True}
+    return tv.Study(domain, goal, **(model | given))
 
 
 def begin(study: tv.Study, steps: int = 6) -> tv.Suggestion:

@@ -79,6 +79,7 @@ class Field:
                 "lengthscales": list(self.lengthscales),
                 "variance": self.variance,
                 "mean": self.mean,
+                "exact": True,
             },
             "noise": {"variance": noise * self.variance},
         }

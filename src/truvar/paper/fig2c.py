@@ -66,6 +66,7 @@ def problem() -> Problem:
             "lengthscales": [_LENGTHSCALE, _LENGTHSCALE],
             "variance": 1.0,
             "mean": 0.0,
+            "exact": True,
         },
         "noise": {
             "levels": [{"variance": v, "cost": c} for v, c in zip(VARIANCES, COSTS, strict=True)]

@@ -50,6 +50,7 @@ _SPEC = {
         "lengthscales": [_LENGTHSCALE, _LENGTHSCALE],
         "variance": 1.0,
         "mean": 0.0,
+        "exact": True,
     },
     "noise": {"variance": _NOISE},
 }
