@@ -76,6 +76,7 @@ FROM_ELSEWHERE = {
     "averaging.png": "python docs/model_pictures.py",
     "power.png": "python docs/model_pictures.py",
     "unseen.png": "python docs/model_pictures.py",
+    "calibration.png": "python -m benchmarks.calibration.figure build/calibration.jsonl docs/images/calibration.png",
     "page-dark.png": "python docs/screenshot.py",
     "page-phone.png": "python docs/screenshot.py",
     "page-phone-dark.png": "python docs/screenshot.py",
