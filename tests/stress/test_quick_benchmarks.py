@@ -44,6 +44,7 @@ ROWS = {
         for case in ("400-12", "2700-12")
         for row in ("", "-ratio", "-botorch")
     ),
+    "learned-table-30",
     "learned-wafer",
     *("search-grid-20000-cheap", "search-grid-20000-expensive"),
     *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE")),
