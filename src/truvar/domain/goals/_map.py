@@ -150,8 +150,6 @@ def _check_weights(given: Any) -> Array:
     if weights.ndim != 1 or not np.isfinite(weights).all():
         raise InvalidArgumentError(f"{expected}, got {given!r}; {remedy}")
     if (weights < 0).any() or not weights.any():
-        raise InvalidArgumentError(
-            f"{expected}, got weights between {weights.min(initial=0.0):g} and "
-            f"{weights.max(initial=0.0):g}; {remedy}"
-        )
+        got = f"{weights.min():g}" if (weights < 0).any() else "nothing but 0"
+        raise InvalidArgumentError(f"{expected}, got {got}; {remedy}")
     return weights
