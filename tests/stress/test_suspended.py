@@ -29,9 +29,9 @@ WORKER = f"""
 import sys
 import truvar as tv
 from truvar.exceptions import StorageError
-from truvar.storage import postgres
-postgres.IDLE_TIMEOUT = {IDLE_SECONDS}
-postgres.ALIVE_SECONDS = {IDLE_SECONDS} / 4
+from truvar.storage import _postgres
+_postgres.IDLE_TIMEOUT = {IDLE_SECONDS}
+_postgres.ALIVE_SECONDS = {IDLE_SECONDS} / 4
 study = tv.load(sys.argv[1], "lake")
 place = study.domain.point(3)
 try:
