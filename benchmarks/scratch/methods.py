@@ -28,6 +28,7 @@ OURS = "truvar"
 STRADDLE = 1.96  # standard deviations in the straddle score
 RESTARTS = 2  # of scikit-learn's optimiser
 SMAC_TRIALS = 1000  # more than any run has
+BATCH = 2048  # candidates that BoTorch predicts or scores at a time
 
 
 class Method(Protocol):
@@ -48,11 +49,12 @@ class Method(Protocol):
         threshold."""
 
 
-class _Truvar:
-    """The default study: nothing given but the domain and the goal."""
+class DefaultStudy:
+    """The default study: nothing given but the domain, the goal and the cost."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.study = tv.Study(instance.domain, instance.goal, seed=instance.seed[1])
+    def __init__(self, instance: Instance, cost: tv.Cost | Array | float = 1.0) -> None:
+        domain = instance.domain
+        self.study = tv.Study(domain, instance.goal, cost=cost, seed=instance.seed[1])
         self.suggestion: tv.Suggestion | None = None
 
     def tell(self, row: int, value: float) -> None:
@@ -100,7 +102,7 @@ class _Peer:
         return self.rows[int(np.argmax(self.values))]
 
 
-class _ModelPeer(_Peer):
+class ModelPeer(_Peer):
     """Base of the peers with a model: `fit` returns posterior mean and standard deviation on the
     whole domain."""
 
@@ -140,7 +142,7 @@ class _ModelPeer(_Peer):
         return int(np.argmax(mean)) if self.threshold is None else mean >= self.threshold
 
 
-class _Sklearn(_ModelPeer):
+class _Sklearn(ModelPeer):
     """Gaussian process regression of scikit-learn: Matern-5/2 with a length-scale per column,
     and white noise."""
 
@@ -178,7 +180,7 @@ class _Random(_Sklearn):
         return _Peer.report(self) if self.threshold is None else super().report()
 
 
-class _Botorch(_ModelPeer):
+class Botorch(ModelPeer):
     """SingleTaskGP of BoTorch with its defaults, values standardised; LogEI, or straddle for a
     level set."""
 
@@ -197,10 +199,12 @@ class _Botorch(_ModelPeer):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit_gpytorch_mll(ExactMarginalLogLikelihood(self.model.likelihood, self.model))
+            parts = []
             with torch.no_grad():
-                posterior = self.model.posterior(torch.tensor(self.points))
-                mean = posterior.mean[:, 0].numpy()
-                sd = posterior.variance[:, 0].clamp_min(0.0).sqrt().numpy()
+                for batch in torch.tensor(self.points).split(BATCH):
+                    found = self.model.posterior(batch)
+                    parts.append((found.mean[:, 0], found.variance[:, 0].clamp_min(0.0).sqrt()))
+        mean, sd = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
         return mean, sd
 
     def acquisition(self) -> Any:
@@ -209,17 +213,23 @@ class _Botorch(_ModelPeer):
         return LogExpectedImprovement(self.model, best_f=max(self.values))
 
     def scores(self) -> Array:
-        import torch
-
         _ = self.posterior  # fits the model
         if self.threshold is not None:
             return super().scores()
+        return self.acquisition_scores()
+
+    def acquisition_scores(self) -> Array:
+        """Return the acquisition function of every row."""
+        import torch
+
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            return self.acquisition()(torch.tensor(self.points)[:, None, :]).numpy()
+            rule = self.acquisition()
+            batches = torch.tensor(self.points)[:, None, :].split(BATCH)
+            return torch.cat([rule(batch) for batch in batches]).numpy()
 
 
-class _BotorchNoisy(_Botorch):
+class BotorchNoisy(Botorch):
     """SingleTaskGP of BoTorch with qLogNoisyExpectedImprovement."""
 
     def acquisition(self) -> Any:
@@ -332,9 +342,9 @@ class _Smac(_GridPeer):
 
 
 _METHODS: dict[str, tuple[Callable[[Instance], Method], tuple[Kind, ...], bool, str]] = {
-    OURS: (_Truvar, ("optimum", "level set"), False, "truvar"),
-    "botorch": (_Botorch, ("optimum", "level set"), False, "botorch"),
-    "botorch-nei": (_BotorchNoisy, ("optimum",), False, "botorch"),
+    OURS: (DefaultStudy, ("optimum", "level set"), False, "truvar"),
+    "botorch": (Botorch, ("optimum", "level set"), False, "botorch"),
+    "botorch-nei": (BotorchNoisy, ("optimum",), False, "botorch"),
     "optuna-gp": (lambda instance: _Optuna(instance, "GPSampler"), ("optimum",), True, "optuna"),
     "optuna-tpe": (lambda instance: _Optuna(instance, "TPESampler"), ("optimum",), True, "optuna"),
     "smac": (_Smac, ("optimum",), True, "smac"),

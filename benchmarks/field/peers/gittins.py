@@ -23,7 +23,7 @@ REACH = 12.0  # standard deviations in which the index is searched
 class Gittins(Plain):
     """The index policy with the stop of the second paper."""
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         return self._index(costs)
 
     def ask(self, costs: Array) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from gpcam import GPOptimizer
 
-from benchmarks.field.peers.base import ModelPeer
+from benchmarks.field.peers.base import PricedPeer
 from benchmarks.instances import Array
 
 BAND = 0.25  # standard deviations of the values on either side of a threshold that are the target
 
 
-class GpCAM(ModelPeer):
+class GpCAM(PricedPeer):
     """`GPOptimizer` with its defaults: expected improvement, or target probability around h."""
 
     def fit(self) -> tuple[Array, Array]:

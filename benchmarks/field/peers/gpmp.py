@@ -10,13 +10,13 @@ import gpmpcontrib
 import numpy as np
 from gpmpcontrib.optim.excursionset import ExcursionSetGridSearch
 
-from benchmarks.field.peers.base import ModelPeer
+from benchmarks.field.peers.base import PricedPeer
 from benchmarks.instances import Array
 
 SMOOTHNESS = 2  # p of its Matern kernels: nu = p + 1/2
 
 
-class ExcursionSet(ModelPeer):
+class ExcursionSet(PricedPeer):
     """`ExcursionSetGridSearch` with the package's Matern model, fitted by restricted likelihood."""
 
     def fit(self) -> tuple[Array, Array]:
@@ -36,5 +36,5 @@ class ExcursionSet(ModelPeer):
         variance = np.asarray(gnp.to_np(self.search.zpv)).ravel()
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         return np.asarray(gnp.to_np(self.search.sampling_criterion())).ravel()

@@ -9,13 +9,13 @@ import numpy as np
 from hetgpy import homGP
 from hetgpy.contour import crit_cSUR, crit_ICU, crit_MEE
 
-from benchmarks.field.peers.base import ModelPeer
+from benchmarks.field.peers.base import PricedPeer
 from benchmarks.instances import Array
 
 REFERENCE_POINTS = 200  # of the integral of ICU
 
 
-class _HetGPy(ModelPeer):
+class _HetGPy(PricedPeer):
     """A homoscedastic model with Matern-5/2, and one of the criteria for contours.
 
     Criteria score one candidate at a time: they take several as one batch.
@@ -43,21 +43,21 @@ class _HetGPy(ModelPeer):
 class MEE(_HetGPy):
     """Maximum empirical error."""
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         return np.asarray(crit_MEE(self.points, self.model, self.threshold))
 
 
 class CSUR(_HetGPy):
     """Contour stepwise uncertainty reduction."""
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         return self.each(lambda x: crit_cSUR(x, self.model, self.threshold))
 
 
 class ICU(_HetGPy):
     """Integrated contour uncertainty over a sample of the candidates."""
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         rng = np.random.default_rng([self.seed, len(self.rows)])
         count = min(REFERENCE_POINTS, len(self.points))
         reference = self.points[rng.choice(len(self.points), count, replace=False)]

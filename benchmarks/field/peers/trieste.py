@@ -15,14 +15,14 @@ from trieste.data import Dataset
 from trieste.models.gpflow import GaussianProcessRegression, build_gpr
 from trieste.space import Box
 
-from benchmarks.field.peers.base import ModelPeer
+from benchmarks.field.peers.base import PricedPeer
 from benchmarks.instances import Array
 
 INTEGRATION_POINTS = 256
 BATCH = 1024  # candidates scored at a time
 
 
-class _Trieste(ModelPeer):
+class _Trieste(PricedPeer):
     """The default Gaussian process of Trieste; values standardised, as its documentation does."""
 
     def fit(self) -> tuple[Array, Array]:
@@ -54,7 +54,7 @@ class _Trieste(ModelPeer):
         """Return the builder of the acquisition function."""
         raise NotImplementedError
 
-    def scores(self, costs: Array) -> Array:
+    def scores_at(self, costs: Array) -> Array:
         function = self.rule().prepare_acquisition_function(self.model, self.data)
         points = tf.constant(self.points[:, None, :], tf.float64)
         parts = [
