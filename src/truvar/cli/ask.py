@@ -54,6 +54,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     from truvar.report.suggestion_card import suggestion_card, suggestion_data
     from truvar.report.tables import to_json
     from truvar.report.terminal import TerminalStyle
+    from truvar.study.suggestion import repeated_places
 
     study = open_study(arguments)
     finished = None
@@ -75,6 +76,10 @@ def _ask(arguments: argparse.Namespace) -> int:
     print(
         "\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch)
     )
+    repeated = repeated_places(batch)
+    if repeated is not None:
+        print()
+        print(terminal.wrapped(f"several measurements of one place: {terminal.plain(repeated)}"))
     return 0
 
 
