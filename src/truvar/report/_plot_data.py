@@ -216,15 +216,18 @@ class PlotData:
             threshold = "threshold" if self.threshold is None else format_number(self.threshold)
             if self.goal.threshold is None:
                 threshold = f"about {threshold}"
+            words = {side: f"{side} {threshold}" for side in ("above", "below")}
+            if self.goal.margin is not None:
+                words[self.goal.sides[0]] = self.goal.summary
             named = {
                 "above": PointClass(
-                    "above", decided.above, f"above {threshold}: {decided.above.sum()}"
+                    "above", decided.above, f"{words['above']}: {decided.above.sum()}"
                 ),
                 "undecided": PointClass(
                     "undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"
                 ),
                 "below": PointClass(
-                    "below", decided.below, f"below {threshold}: {decided.below.sum()}"
+                    "below", decided.below, f"{words['below']}: {decided.below.sum()}"
                 ),
             }
             return [named[name] for name in palette_keys(self.goal)]
