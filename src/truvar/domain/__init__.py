@@ -25,7 +25,13 @@ __all__, __getattr__, __dir__ = offer(
         "domain": ("Domain",),
         "exclusions": ("Exclusion", "Place", "excluded_points"),
         "geo": ("CLASSES", "ORIGINS", "to_geopandas", "to_xarray"),
-        "given_context": ("ContextSlice", "rows_in_context", "slice_in_context"),
+        "given_context": (
+            "ContextSlice",
+            "rows_in_context",
+            "shared_columns",
+            "slice_in_context",
+            "slice_with_setting",
+        ),
         "goals": (
             "Bands",
             "Goal",

@@ -23,7 +23,7 @@ from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.exclusions import Place
-from truvar.domain.given_context import ContextSlice, slice_in_context
+from truvar.domain.given_context import ContextSlice, shared_columns, slice_in_context
 from truvar.domain.vehicles import Departure
 from truvar.exceptions import (
     BudgetSpent,
@@ -47,6 +47,7 @@ from truvar.study._resolve import (
     resolve_observed,
     with_actual,
 )
+from truvar.study._same_setting import plan_batch
 from truvar.study._session import EventWriter
 from truvar.study._state import StudyState
 from truvar.study.commands import (
@@ -83,10 +84,20 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     until = (
         None if command.lease is None else (now() + timedelta(seconds=command.lease)).isoformat()
     )
-    details = {} if command.context is None else {"context": dict(command.context)}
+    details: dict[str, Any] = {} if command.context is None else {"context": dict(command.context)}
+
+    def choose_in(part: ContextSlice | None) -> Action:
+        return _choose_action(state, vehicle, command.budget, part)
+
+    planned: list[Action] = []
+    if command.same is not None:
+        columns = shared_columns(state.config.domain, command.same)
+        origin = departure(state, vehicle, command.budget)
+        given, planned = plan_batch(state, columns, command.n, given, choose_in, origin)
+        details["same"] = list(command.same)
     while len(batch) < command.n and end is None:
         try:
-            action = _choose_action(state, vehicle, command.budget, given)
+            action = planned.pop(0) if planned else choose_in(given)
         except BudgetSpent as spent:
             end = spent
         except Finished as finished:
@@ -113,28 +124,8 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
-    closed = closed_reason(learner) if choice is None else None
-    if closed is not None:
-        raise Finished(closed)
-    affordable = table.affordable
-    if given is not None and given.fixed is None:
-        affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
-    if (
-        choice is None and not affordable.all()
-    ):  # with a larger budget there may be something to gain
-        raise BudgetSpent(_nothing_affordable(origin, vehicle, useful=bool(affordable.any())))
-    excluded = learner.excluded
-    if choice is None and given is not None and excluded is not None and excluded[given.rows].all():
-        raise Finished(
-            "every place of this context is excluded or failed; allow some of them to continue"
-        )
-    if choice is None and given is not None:
-        closed = closed_reason(learner, given.rows) if given.fixed is None else None
-        if closed is not None:
-            raise Finished(f"in this context {closed}")
-        raise Finished("nothing is left to gain in this context")
     if choice is None:
-        raise Finished("nothing is left to gain before the pending measurements are told")
+        raise _nothing_chosen(state, table, origin, vehicle, given)
     site = None if table.sites is None else int(table.sites[choice.row])
     level = None if learner.actions.noise_levels is None else choice.level
     return action_at(
@@ -147,6 +138,37 @@ def _choose_action(
         gain=choice.gain,
         vehicle=vehicle,
     )
+
+
+def _nothing_chosen(
+    state: StudyState,
+    table: Candidates,
+    origin: Departure,
+    vehicle: str | None,
+    given: ContextSlice | None,
+) -> Finished:
+    """Return why nothing is chosen from a table."""
+    learner = state.learner
+    closed = closed_reason(learner)
+    if closed is not None:
+        return Finished(closed)
+    affordable = table.affordable
+    if given is not None and given.fixed is None:
+        affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
+    if not affordable.all():  # with a larger budget there may be something to gain
+        return BudgetSpent(_nothing_affordable(origin, vehicle, useful=bool(affordable.any())))
+    if given is None:
+        return Finished("nothing is left to gain before the pending measurements are told")
+    part = "setting" if given.is_setting else "context"
+    excluded = learner.excluded
+    if excluded is not None and excluded[given.rows].all():
+        return Finished(
+            f"every place of this {part} is excluded or failed; allow some of them to continue"
+        )
+    closed = closed_reason(learner, given.rows) if given.fixed is None else None
+    if closed is not None:
+        return Finished(f"in this {part} {closed}")
+    return Finished(f"nothing is left to gain in this {part}")
 
 
 def choose(

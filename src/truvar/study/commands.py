@@ -66,6 +66,7 @@ ARGUMENTS: dict[str, Argument] = {
         float, "Total cost that the study must stay within, the return leg included.", {"ge": 0}
     ),
     "context": Argument(dict, "Value of every context column, which is given, not chosen."),
+    "same": Argument(tuple, "Columns whose values all suggestions share, chosen for the batch."),
     "y": Argument(float, "The measured value.", is_measured=True),
     "values": Argument(list, "The measured values.", {"min_length": 1, "max_length": MAX_REPEATS}),
     "noise": Argument(
@@ -209,6 +210,7 @@ class Ask(Command):
     vehicle: str | None = None
     budget: float | None = None
     context: Mapping[str, Any] | None = None
+    same: Sequence[str] | None = None
 
     def check(self) -> Self:
         """Check the numbers.
