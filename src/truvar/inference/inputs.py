@@ -199,7 +199,7 @@ def reports_average(surrogate: Surrogate) -> bool:
     They are for a learned model, so that moments and claims agree. Tails that a transform stretches
     would move the mean far from what was measured: it is that of the model of choices then.
     """
-    return surrogate.ensemble is not None and surrogate.transform.is_identity
+    return surrogate.ensemble is not None and surrogate.transform.has_light_tails
 
 
 def predict(learner: ActiveLearner, points: Array) -> tuple[Array, Array]:
@@ -223,8 +223,11 @@ def predict_measurement(learner: ActiveLearner, action: Action) -> tuple[float, 
         mean, variance = surrogate.predict_measurement(action)
         return mean, float(np.sqrt(variance))
     posterior = _claim_posterior(learner)
+    if surrogate.outcome is not None:
+        mean, variance = surrogate.predict_measurement(action, posterior)
+        return mean, float(np.sqrt(variance))
     means, variances = posterior.predict(action.point[None, :])
-    noise = surrogate.variance(action)
+    noise = surrogate.likelihood.variance(action.noise)
     found = _mixture_moments(surrogate.transform, posterior, means, variances + noise)
     return float(found[0][0]), float(found[1][0])
 

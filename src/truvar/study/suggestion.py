@@ -33,6 +33,7 @@ class Suggestion:
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
+        outcome: What the measurement gives, "binary" or "count"; None: a number.
     """
 
     id: int
@@ -45,6 +46,7 @@ class Suggestion:
     gain: float
     vehicle: str | None = None
     label: Any = None
+    outcome: str | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -63,10 +65,11 @@ class Suggestion:
         return f"Suggestion({', '.join(named + numbers)})"
 
     def _repr_html_(self) -> str:
+        precision = "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"
         rows = [
             ("measure", format_coordinates(self.point)),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
-            ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
+            ("precision", precision if self.outcome is None else "None"),
             ("cost", f"{self.cost:.6g}"),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
@@ -76,6 +79,8 @@ class Suggestion:
         """Return the fields as a dictionary of JSON values."""
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
+        if self.outcome is None:
+            del data["outcome"]
         return {**data, "label": label_to_json(self.label)}
 
 
@@ -83,18 +88,21 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     """Return an action as callers see it."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
+    outcome = state.config.prior.outcome
     index = None
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
+    task = None if tasks is None else tasks.names[action.task]
     return Suggestion(
         id=action.id,
         index=index,
         point=domain.named(action.point[: len(domain.columns)]),
         level=action.level,
-        task=None if tasks is None else tasks.names[action.task],
+        task=task,
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
+        outcome=None if outcome is None else outcome.name,
     )
