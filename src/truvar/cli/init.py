@@ -115,8 +115,6 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         _goal,
     )
     outcome = arguments.outcome
-    if outcome is None:
-        outcome = ask("A measurement gives a number, yes or no, or a count", "number", _outcome)
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
         subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
@@ -248,14 +246,6 @@ def _goal(answer: str) -> str:
     if word not in _GOAL_WORDS:
         raise ValueError("answer max, min, above or below")
     return _GOAL_WORDS[word]
-
-
-def _outcome(answer: str) -> str | None:
-    words = {"number": None, "yes or no": "binary", "yes/no": "binary", "binary": "binary"}
-    words |= {"count": "count", "counts": "count", "a number": None, "a count": "count"}
-    if answer.lower() not in words:
-        raise ValueError("answer number, yes or no, or count")
-    return words[answer.lower()]
 
 
 def _number(answer: str) -> float:

@@ -92,7 +92,7 @@ _LABELS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 def as_label(y: Any) -> Label | None:
     """Return a Boolean, or a word such as "yes", as a label; None for anything else."""
-    if isinstance(y, bool | np.bool_):
+    if isinstance(y, bool | np.bool_ | Label):
         return Label(y)
     value = _LABELS.get(y.strip().lower()) if isinstance(y, str) else None
     return None if value is None else Label(value)
