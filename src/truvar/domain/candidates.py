@@ -15,7 +15,7 @@ points of D, which M, H and L refer to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -228,7 +228,7 @@ class ActionSpace:
         if location is None:
             return None
         if not isinstance(location, str):
-            return self.domain.array(location)
+            return self._coordinates(location)
         if not self._travel or not all(part.knows(location) for part in self._travel):
             raise InvalidArgumentError(
                 f"the place {location!r} is not known: every part of the travel must be a Network "
@@ -241,6 +241,22 @@ class ActionSpace:
                 "its coordinates"
             )
         return location
+
+    def _coordinates(self, location: Mapping[str, Any]) -> Array:
+        """Return the coordinates of a position, NaN where no cost depends on one and none is given."""
+        used: set[int] = set()
+        for part in self._travel:
+            used |= set(range(len(self.domain.columns)) if part.columns is None else part.columns)
+        if isinstance(self._cost, Cost):
+            used |= {changing_column(self.domain, name) for name in self._cost.setup}
+        columns = self.domain.columns
+        absent = {k for k, name in enumerate(columns) if name not in location} - used
+        stand_in = self.domain.named(self.domain.points[0])
+        given = {columns[k]: stand_in[columns[k]] for k in sorted(absent)} if used else {}
+        x = self.domain.array({**location, **given})
+        if used:
+            x[sorted(absent)] = np.nan
+        return x
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
         """Return the travel cost from each origin to each destination: (a, b), without set-up."""

@@ -198,14 +198,31 @@ TravelRates = Annotated[
 
 
 class PolygonSpec(StrictModel):
-    """The inside of a polygon."""
+    """The inside of a polygon, given by its vertices or by the file of a map."""
 
     polygon: Annotated[
-        list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")
-    ]
-    columns: Annotated[
-        tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")
+        list[tuple[Number, Number]] | None,
+        Field(min_length=3, description="Its vertices [x, y]."),
     ] = None
+    area: Text | None = Field(
+        default=None,
+        description="Path of a GeoJSON file or a .plan of QGroundControl with polygons in degrees.",
+        examples=["lake.geojson"],
+    )
+    columns: Annotated[
+        tuple[Text, Text] | None,
+        Field(
+            description="The two columns; the first two by default, or those of longitude and "
+            "latitude if there is an area."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.polygon is None) == (self.area is None):
+            given = "both" if self.area is not None else "neither"
+            raise rule_error(f"needs either polygon or area, got {given}; give one of them")
+        return self
 
 
 ConstraintEntry = Annotated[
@@ -666,9 +683,9 @@ class CostSpec(StrictModel):
     )
     start: StartPlace | None = Field(
         default=None,
-        description="Position before the first measurement: a point, or a place of the network or "
-        "matrix.",
-        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
+        description="Position before the first measurement: a point, a place of the network or "
+        "matrix, or the path of a map (.geojson, .plan) with a home position.",
+        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour", "survey.plan"],
     )
     must_return: Flag = Field(
         default=False, description="Whether the return leg to the start must fit into the budget."

@@ -16,6 +16,7 @@ from truvar.exceptions import Finished, InvalidArgumentError
 from truvar.messages import for_interface, unknown_name
 
 if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
     from truvar.study._events import StudyConfig
     from truvar.study._state import StudyState
     from truvar.study.base import BaseStudy
@@ -218,7 +219,7 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
     left = None if budget is None else budget - _committed(state, vehicle) - back
     return VehicleStatus(
         name=vehicle,
-        position=state.config.domain.named(position)
+        position=_named_position(state.config.domain, position)
         if isinstance(position, np.ndarray)
         else position,
         steps=sum(action.vehicle == vehicle for action, _ in state.learner.observations),
@@ -229,6 +230,15 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
         budget=budget,
         left=left,
     )
+
+
+def _named_position(domain: Domain, position: Array) -> dict[str, Any]:
+    """Return a position by column, without coordinates that are not known."""
+    known = np.isfinite(position)
+    named = domain.named(np.where(known, position, domain.points[0]))
+    return {
+        name: named[name] for name, is_known in zip(domain.columns, known, strict=True) if is_known
+    }
 
 
 def _return_cost(state: StudyState, vehicle: str | None) -> float:
