@@ -113,7 +113,7 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
 
 def draw_values(ax: Any, data: PlotData) -> None:
     """Draw the measured values against the cost spent, with the best so far or the threshold."""
-    title = "best measured value" if data.goal.seeks_optimum else "measured values"
+    title = data.view.values_title
     ax.set_title(title, loc="left", fontsize=9)
     known = np.isfinite(data.values)
     if not known.any():

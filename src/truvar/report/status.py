@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.report._plot_data import PlotData, optimum_name
+from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
 from truvar.report.formatting import (
     count_noun,
@@ -18,6 +18,7 @@ from truvar.report.formatting import (
     format_score,
     format_shown,
 )
+from truvar.report.goal_views import view_of
 from truvar.report.limit_progress import limit_progress
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
@@ -106,8 +107,7 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
     if statements.score is None or not statements.is_known:
         return [(name, "not known yet: no model")]
     text = format_score(result.goal.score, statements.score)
-    if result.goal.seeks_optimum:
-        text += f" from the {optimum_name(result.goal)}"
+    text += view_of(result.goal).truth_note()
     if statements.expected_misclassified is not None:
         text += (
             f"; with every point on its more probable side, about "
