@@ -111,6 +111,8 @@ class Conclusions:
         is_averaged = reports_average(learner.surrogate)
         moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
+        if index is not None:
+            mean, sd = (float(moment[index]) for moment in moments)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
         measured = [action.site for action, _ in learner.observations if action.task == 0]
