@@ -37,7 +37,8 @@ def probability_above(
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (means - threshold) / np.sqrt(variances)
     u = np.where(variances > 0, u, np.where(means >= threshold, np.inf, -np.inf))
-    return np.asarray(np.average(normal_distribution(u), axis=0, weights=weights))
+    average = np.average(normal_distribution(u), axis=0, weights=weights)
+    return np.clip(average, 0.0, 1.0)  # rounding of the weights
 
 
 def normal_distribution(u: Array) -> Array:

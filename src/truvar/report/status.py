@@ -109,8 +109,10 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
     text = format_score(result.goal.score, statements.score)
     text += view_of(result.goal).truth_note()
     if statements.expected_misclassified is not None:
+        # The points above a share of the maximum are reported by their means.
+        side = "its more probable side" if result.goal.known_thresholds else "the side of its mean"
         text += (
-            f"; with every point on its more probable side, about "
+            f"; with every point on {side}, about "
             f"{statements.expected_misclassified:.3g} of "
             f"{count_noun(len(result.mean), 'point')} are wrong"
         )
