@@ -90,17 +90,33 @@ class GoalView:
 
     def colours(self, classes: Classification) -> dict[str, str]:
         """Return the colour of each class."""
+        if classes.band is not None:
+            return style.band_colours(classes.band_names)
         return style.OPTIMUM
 
     def css_classes(self, classes: Classification) -> dict[str, str]:
         """Return the CSS class of each class in the report; others are ruled out."""
-        return self.palette_keys
+        css_classes = self.palette_keys
+        bands = classes.band_names
+        css_classes |= dict.fromkeys(bands, "possible")
+        if bands:
+            css_classes |= {bands[0]: "below", bands[-1]: "above"}
+        return css_classes
 
     def classes(self, result: Result) -> list[PointClass]:
         """Return the classes of the points, with labels for legends."""
-        return self._possible_and_ruled_out(result.classes)
+        decided = result.classes
+        if decided.band is None:
+            return self._without_bands(result)
+        bands = [
+            PointClass(name, decided.band == k, f"{name}: {(decided.band == k).sum()}")
+            for k, name in reversed(list(enumerate(decided.band_names)))
+        ]
+        return [*bands, _undecided(decided)]
 
-    def _possible_and_ruled_out(self, decided: Classification) -> list[PointClass]:
+    def _without_bands(self, result: Result) -> list[PointClass]:
+        """Return the classes of a goal without bands: points that can be it, and those ruled out."""
+        decided = result.classes
         possible = f"possible {optimum_name(self.goal)}: {decided.undecided.sum()}"
         if self.goal.sign > 0:
             ruled_out = PointClass("below", decided.below, f"ruled out: {decided.below.sum()}")
@@ -181,34 +197,17 @@ class _LevelSetView(GoalView):
 
     def colours(self, classes: Classification) -> dict[str, str]:
         if classes.band is not None:
-            return style.band_colours(classes.band_names)
+            return super().colours(classes)
         return self.by_class(style.LEVEL_SET)
 
-    def css_classes(self, classes: Classification) -> dict[str, str]:
-        css_classes = self.palette_keys
-        bands = classes.band_names
-        css_classes |= dict.fromkeys(bands, "possible")
-        if bands:
-            css_classes |= {bands[0]: "below", bands[-1]: "above"}
-        return css_classes
-
-    def classes(self, result: Result) -> list[PointClass]:
+    def _without_bands(self, result: Result) -> list[PointClass]:
         decided = result.classes
-        undecided = PointClass(
-            "undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"
-        )
-        if decided.band is not None:
-            bands = [
-                PointClass(name, decided.band == k, f"{name}: {(decided.band == k).sum()}")
-                for k, name in reversed(list(enumerate(decided.band_names)))
-            ]
-            return [*bands, undecided]
         threshold = "threshold" if result.threshold is None else format_number(result.threshold)
         if self.goal.threshold is None:
             threshold = f"about {threshold}"
         above = PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}")
         below = PointClass("below", decided.below, f"below {threshold}: {decided.below.sum()}")
-        named = {"above": above, "undecided": undecided, "below": below}
+        named = {"above": above, "undecided": _undecided(decided), "below": below}
         return [named[name] for name in self.palette_keys]
 
     def share_name(self, result: Result) -> str:
@@ -223,6 +222,10 @@ class _LevelSetView(GoalView):
     def values_caption(self, result: Result) -> str:
         article = "a" if len(result.thresholds) > 1 else "the"
         return f"{super().values_caption(result)}; the line is {article} threshold"
+
+
+def _undecided(decided: Classification) -> PointClass:
+    return PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}")
 
 
 # Kind of goal -> how its answers are shown.
