@@ -72,6 +72,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     from truvar.report.tables import to_json
     from truvar.report.terminal import TerminalStyle
     from truvar.report.waypoints import check_waypoints
+    from truvar.study.suggestion import repeated_places
 
     study = open_study(arguments)
     files = [(name, path) for name in _FILES if (path := getattr(arguments, name)) is not None]
@@ -100,6 +101,10 @@ def _ask(arguments: argparse.Namespace) -> int:
     )
     for _, path in files:
         print(f"\nwritten: {path}")
+    repeated = repeated_places(batch)
+    if repeated is not None:
+        print()
+        print(terminal.wrapped(f"several measurements of one place: {terminal.plain(repeated)}"))
     return 0
 
 

@@ -63,6 +63,7 @@ __all__, __getattr__, __dir__ = offer(
             "Range",
             "plain_value",
         ),
+        "repeats": ("ClosedPlaces", "Repeats", "check_repeats", "max_measurements"),
         "rounding": ("shown_numbers",),
         "satisfiability": ("holds_somewhere",),
         "scales": ("is_geometric",),

@@ -133,6 +133,7 @@ class Problem:
             "vehicles": _build_vehicles(settings.vehicles),
             "policy": _build_policy(settings.policy),
             "start": settings.start,
+            "repeats": settings.repeats,
             "seed": settings.seed,
             "limits": self.run,
             "name": self.name,

@@ -97,6 +97,9 @@ Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
+_RepeatsKey = Annotated[
+    Flag | Count, expects("true, false or a number of measurements >= 1", "give one of them")
+]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
@@ -105,6 +108,10 @@ NoisePerTask = Annotated[
         "level"
     ),
 ]
+
+
+# keys of the whole problem, which are in a section if they are written below its name
+_TOP_KEYS = ("seed", "repeats")
 
 
 def _kind_of_side(value: Any) -> str:
@@ -146,6 +153,11 @@ class StrictModel(BaseModel):
             return data
         if cls.model_config.get("extra") == "forbid":
             for key in data:
+                if key in _TOP_KEYS and key not in cls.model_fields:
+                    raise rule_error(
+                        f"has no key {key!r}, which belongs to the whole problem; write it above "
+                        "the first section"
+                    )
                 if key not in cls.model_fields:
                     raise unknown_name_error("key", str(key), cls.model_fields)
         return dict(data)
@@ -948,6 +960,12 @@ class StudySpec(StrictModel):
         description='First suggestion: "random", the index of a point or a point; the policy\'s '
         "choice by default.",
         examples=["random", 0, {"x": 0.5}],
+    )
+    repeats: _RepeatsKey | None = Field(
+        default=None,
+        description="Whether a place may be suggested again, or the number of measurements of a "
+        "place; where it pays by default.",
+        examples=[False, 3],
     )
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar.domain.repeats import Repeats, max_measurements
 from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
 from truvar.report.formatting import (
@@ -51,6 +52,14 @@ def describe_policy(policy: Policy) -> str:
         if getattr(policy, key) != value
     ]
     return f"{name} ({', '.join(options)})" if options else name
+
+
+def describe_repeats(repeats: Repeats) -> str:
+    """Return how often a place may be measured, in words."""
+    if repeats is None or repeats is True:
+        return "wherever they pay" + ("" if repeats else "; batches prefer other places")
+    limit = max_measurements(repeats)
+    return f"every place is measured {'once' if limit == 1 else f'at most {limit} times'}"
 
 
 def describe_budget(study: Study) -> str:
@@ -240,6 +249,8 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
     transform = describe_transform(study.transform)
     if transform is not None:
         rows.append(("model", transform))
+    if study.repeats is not None:
+        rows.append(("repeats", describe_repeats(study.repeats)))
     rows += describe_infeasible(study, result)
     tasks = describe_tasks(study)
     if tasks is not None:

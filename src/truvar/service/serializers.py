@@ -87,6 +87,7 @@ def definition(study: Study) -> dict[str, Any]:
         "levels": study.levels,
         "tasks": study.tasks,
         "vehicles": study.vehicles,
+        "repeats": study.repeats,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
     return {
