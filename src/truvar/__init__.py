@@ -58,6 +58,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.exceptions import Finished as Finished
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
+    from truvar.models.likelihoods.binary import Binary as Binary
+    from truvar.models.likelihoods.count import Count as Count
     from truvar.models.priors import Learned as Learned
     from truvar.problem import Problem as Problem
     from truvar.problem import load_problem as load_problem

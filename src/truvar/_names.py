@@ -63,6 +63,8 @@ _PART_MODULES = {
     "Log": "truvar.domain.parameters",
     "Ordinal": "truvar.domain.parameters",
     "Range": "truvar.domain.parameters",
+    "Binary": "truvar.models.likelihoods.binary",
+    "Count": "truvar.models.likelihoods.count",
     "Learned": "truvar.models.priors",
 }
 
@@ -94,6 +96,7 @@ _INTERNAL_MODULES = {
     "NoiseModel": "truvar.models._noise",
     "TaskModel": "truvar.models._coregionalization",
     "OutputTransform": "truvar.models.transforms",
+    "BinaryLink": "truvar.models.likelihoods.binary",
 }
 
 PUBLIC_MODULES: dict[str, str] = {**POLICY_MODULES, **_PART_MODULES, **_UNSTORED_MODULES}

@@ -97,6 +97,8 @@ class ActiveLearner:
             goal.check_logarithm(
                 for_interface('transform="log"', problem='[model] transform = "log"')
             )
+        if prior.outcome is not None:
+            prior.outcome.check_goal(goal)
         self.surrogate = Surrogate(
             domain,
             prior,

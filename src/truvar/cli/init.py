@@ -56,6 +56,11 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
         help="measurements of a place, at most; 1 if it cannot be measured again",
     )
     sub.add_argument(
+        "--outcome",
+        choices=("binary", "count"),
+        help="what a measurement gives: yes or no, or a number of events (default: a number)",
+    )
+    sub.add_argument(
         "--defaults",
         action="store_true",
         help="ask nothing: take the default of all that is not given",
@@ -115,9 +120,14 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         "max",
         _goal,
     )
+    outcome = arguments.outcome
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
-        threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
+        subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
+        threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
+    noise = None
+    if outcome is None:
+        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -125,7 +135,8 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         box=box,
         goal=goal,
         threshold=threshold,
-        noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
+        noise=noise,
+        outcome=outcome,
         cost=ask("Cost of a measurement, in any unit", "1", _number),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
@@ -290,7 +301,7 @@ INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
     "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
-    "--threshold 4 --defaults",
+    "--threshold 4 --defaults\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
     _init_arguments,
     _init,
 )

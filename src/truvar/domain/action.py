@@ -24,6 +24,8 @@ class Action:
         vehicle: Name of the vehicle or crew that measures; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it is not
             told as a repeat.
+        exposure: Exposure of a measurement that counts events, such as its duration; None: that of
+            the study, or it counts none.
     """
 
     id: int
@@ -37,3 +39,4 @@ class Action:
     noise_given: bool = False
     vehicle: str | None = None
     repeats: int | None = None
+    exposure: float | None = None

@@ -227,8 +227,11 @@ def predict_measurement(learner: ActiveLearner, action: Action) -> tuple[float, 
         mean, variance = surrogate.predict_measurement(action)
         return mean, float(np.sqrt(variance))
     posterior = _claim_posterior(learner)
+    if surrogate.outcome is not None:
+        mean, variance = surrogate.predict_measurement(action, posterior)
+        return mean, float(np.sqrt(variance))
     means, variances = posterior.predict(action.point[None, :])
-    noise = surrogate.variance(action)
+    noise = surrogate.likelihood.variance(action.noise)
     found = _mixture_moments(surrogate.transform, posterior, means, variances + noise)
     return float(found[0][0]), float(found[1][0])
 

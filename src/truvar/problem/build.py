@@ -32,6 +32,7 @@ from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
+from truvar.models.likelihoods import OUTCOMES, Outcome
 from truvar.models.priors import Learned
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
@@ -44,6 +45,7 @@ from truvar.problem.schema import (
     LogBetaSpec,
     ModelSpec,
     NoiseSpec,
+    OutcomeSpec,
     PolicySpec,
     PolygonSpec,
     ProblemSpec,
@@ -128,6 +130,7 @@ class Problem:
             "mean": settings.model.mean,
             "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
+            "outcome": _build_outcome(settings.outcome),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
             "vehicles": _build_vehicles(settings.vehicles),
@@ -464,6 +467,15 @@ def _build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | Non
     return {
         name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
     } or None
+
+
+def _build_outcome(spec: str | OutcomeSpec | None) -> str | Outcome | None:
+    """Build the outcome from the key or section of that name; None: numbers with normal noise."""
+    if spec is None or isinstance(spec, str):
+        return spec
+    options = {key: getattr(spec, key) for key in spec.given("guess", "lapse", "exposure")}
+    with _section("outcome"):
+        return OUTCOMES[spec.kind](**options)
 
 
 def _build_tasks(spec: TasksSpec) -> Tasks | None:

@@ -67,6 +67,7 @@ NonNegative = Annotated[Number, Field(ge=0)]
 Positive = Annotated[Number, Field(gt=0)]
 F1 = Annotated[Number, Field(gt=0, le=1)]
 Probability = Annotated[Number, Field(gt=0, lt=1)]
+Share = Annotated[Number, Field(ge=0, lt=1)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
@@ -601,6 +602,48 @@ class NoiseSpec(StrictModel):
         return bool(self.given("variance", "column", "levels"))
 
 
+class OutcomeSpec(StrictModel):
+    """The kind of value that a measurement gives, if that is no number with normal noise."""
+
+    kind: Literal["binary", "count"] = Field(
+        description='"binary" for yes (1) or no (0), "count" for a number of events.',
+        examples=["binary"],
+    )
+    guess: Share | None = Field(
+        default=None,
+        description="Probability of a yes where nothing is detected; binary only.",
+        examples=[0.5],
+    )
+    lapse: Share | None = Field(
+        default=None,
+        description="Probability of a no where everything is detected; binary only.",
+        examples=[0.02],
+    )
+    exposure: Positive | None = Field(
+        default=None,
+        description="Exposure of a measurement that is told without one; count only.",
+        examples=[2.0],
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        others = {"binary": ("exposure",), "count": ("guess", "lapse")}
+        for key in self.given(*others[self.kind]):
+            raise rule_error(f"{key} is not for kind = {self.kind!r}; leave it out")
+        return self
+
+
+Outcome = Annotated[
+    Annotated[
+        Literal["binary", "count"],
+        expects('"binary", "count" or a table such as {kind = "binary", guess = 0.5}'),
+        Tag(TEXT),
+    ]
+    | Annotated[OutcomeSpec, Tag(TABLE)],
+    Discriminator(text_or_table),
+]
+
+
 class GreatCircleSpec(StrictModel):
     """Ways along great circles."""
 
@@ -970,6 +1013,12 @@ class StudySpec(StrictModel):
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
+    outcome: Outcome | None = Field(
+        default=None,
+        description='What a measurement gives: "binary" for yes or no, "count" for a number of '
+        "events, or a table with kind and options. A number with normal noise by default.",
+        examples=["binary", {"kind": "binary", "guess": 0.5, "lapse": 0.02}],
+    )
     cost: CostSpec = Field(default=CostSpec(), description="Cost of a measurement.")
     tasks: TasksSpec = Field(
         default=TasksSpec(), description="Other quantities that can be measured instead."

@@ -30,6 +30,7 @@ class ProblemAnswers:
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
         repeats: Number of measurements of a place, at most; None: as many as pay.
+        outcome: "binary" or "count", if a measurement gives that; None: a number.
 
     Raises:
         InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
@@ -47,6 +48,7 @@ class ProblemAnswers:
     budget: float | None = None
     steps: int | None = None
     repeats: int | None = None
+    outcome: str | None = None
 
     def __post_init__(self) -> None:
         if self.goal not in _GOALS:
@@ -56,6 +58,10 @@ class ProblemAnswers:
         if self.goal in SIDES and self.threshold is None:
             raise InvalidArgumentError(
                 "a level set needs a threshold, got none; give one such as 7.0"
+            )
+        if self.outcome not in _OUTCOMES:
+            raise InvalidArgumentError(
+                f"outcome must be binary or count, got {self.outcome!r}; give one of them, or none"
             )
         if not self.columns:
             raise InvalidArgumentError(
@@ -73,8 +79,7 @@ def problem_template(answers: ProblemAnswers) -> str:
         _head(answers),
         _domain(answers),
         _goal(answers),
-        _MODEL,
-        _noise(answers),
+        *([_MODEL, _noise(answers)] if answers.outcome is None else []),
         _cost(answers),
         _run(answers),
     ]
@@ -90,6 +95,17 @@ _MODEL = """[model]
 """
 
 
+# by the outcome
+_OUTCOMES = {
+    None: "",
+    "binary": 'outcome = "binary"  # a measurement gives yes (1) or no (0); thresholds are '
+    "probabilities\n"
+    '# outcome = {kind = "binary", guess = 0.5, lapse = 0.02}  # of two alternatives\n',
+    "count": 'outcome = "count"  # a measurement gives a number of events; thresholds are rates\n'
+    '# outcome = {kind = "count", exposure = 2.0}  # time, area or volume of a measurement\n',
+}
+
+
 def _head(answers: ProblemAnswers) -> str:
     return (
         "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
@@ -97,6 +113,7 @@ def _head(answers: ProblemAnswers) -> str:
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
         f"{_repeats(answers.repeats)}"
+        f"{_OUTCOMES[answers.outcome]}"
     )
 
 
@@ -123,14 +140,19 @@ def _domain(answers: ProblemAnswers) -> str:
 
 def _goal(answers: ProblemAnswers) -> str:
     if answers.goal in SIDES:
-        question = f"where is the value {SIDES[answers.goal]} this?"
+        question = f"where is the {_subject(answers)} {SIDES[answers.goal]} this?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
-        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
+        f"[goal]\n{answers.goal} = true  # where is the {_subject(answers)} {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
     )
+
+
+def _subject(answers: ProblemAnswers) -> str:
+    """Return what the goal is about."""
+    return {"binary": "probability of yes", "count": "rate"}.get(answers.outcome or "", "value")
 
 
 def _noise(answers: ProblemAnswers) -> str:

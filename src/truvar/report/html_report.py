@@ -385,13 +385,18 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+def _precision(study: Study, noise: float) -> str:
+    """Return the standard deviation of a measurement, or what it gives instead of a number."""
+    return f"± {sqrt(noise):.3g}" if study.outcome is None else study.outcome.precision
+
+
 def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
             "action": _action(study, suggestion),
             "cost": format_number(suggestion.cost),
-            "precision": f"± {sqrt(suggestion.noise):.3g}",
+            "precision": _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -434,7 +439,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
             ),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
-            f"{sqrt(record.noise):.3g}",
+            _precision(study, record.noise).removeprefix("± "),
             format_number(record.cost),
             format_number(record.spent),
         ]
@@ -467,7 +472,8 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
 def _settings(study: Study) -> list[tuple[str, str]]:
     columns = describe_columns(study.domain)
     epoch = study.epoch
-    descriptions = {"model": describe_transform(study.transform), "tasks": describe_tasks(study)}
+    model = describe_transform(study.transform, study.outcome)
+    descriptions = {"model": model, "tasks": describe_tasks(study)}
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),

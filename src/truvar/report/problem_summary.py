@@ -66,7 +66,7 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
-        ("noise", _noise(spec.get("noise", {}), study.tasks)),
+        _noise_row(spec, study),
         (
             "cost",
             f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement "
@@ -163,7 +163,7 @@ def _learned_model(problem: Problem) -> str:
         parts.append("the most probable hyperparameters count as known")
     if learned.transform == "log":
         parts.append("values are modelled as their logarithms")
-    elif _may_take_a_power(problem, learned):
+    elif "outcome" not in problem.spec and _may_take_a_power(problem, learned):
         parts.append("values are modelled as a power of them if they call for one")
     return "; ".join(parts)
 
@@ -215,6 +215,13 @@ def _tasks(tasks: Tasks) -> str:
             parts.append(f"cost {tasks.cost[k]:g}")
         descriptions.append(f"{name} ({', '.join(parts)})")
     return f"{descriptions[0]}; can be measured instead: {', '.join(descriptions[1:])}"
+
+
+def _noise_row(spec: Mapping[str, Any], study: Study) -> tuple[str, str]:
+    """Return what is said of single measurements: their noise, or what they give."""
+    if study.outcome is not None:
+        return "outcome", study.outcome.description
+    return "noise", _noise(spec.get("noise", {}), study.tasks)
 
 
 def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:

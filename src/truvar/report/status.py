@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from truvar.acquisition import Policy
     from truvar.domain.costs import Tasks
     from truvar.domain.domain import Domain
+    from truvar.models.likelihoods import Outcome
     from truvar.models.transforms import OutputTransform
     from truvar.study.result import BestObserved, Result
     from truvar.study.study import Study
@@ -141,10 +142,17 @@ def describe_bounds(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def describe_transform(transform: OutputTransform) -> str | None:
-    """Return how values are transformed before they are modelled; None if they are not."""
+def describe_transform(transform: OutputTransform, outcome: Outcome | None = None) -> str | None:
+    """Return how values are transformed before they are modelled; None if they are not.
+
+    Args:
+        transform: The transform.
+        outcome: What measurements give; None: numbers with normal noise.
+    """
     if transform.is_identity:
         return None
+    if outcome is not None:
+        return outcome.description
     if transform.log:
         return "values are modelled as their logarithms"
     power = round(transform.power, 2)
@@ -246,7 +254,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
     ]
     progress = limit_progress(study, result, RunLimits.of(study.limits))
     rows[2:2] = [("progress", text) for text in progress_texts({"progress": progress})]
-    transform = describe_transform(study.transform)
+    transform = describe_transform(study.transform, study.outcome)
     if transform is not None:
         rows.append(("model", transform))
     if study.repeats is not None:

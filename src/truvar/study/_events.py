@@ -162,6 +162,8 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         details["who"] = action.vehicle
     if action.repeats is not None:
         details["repeats"] = action.repeats
+    if action.exposure is not None:
+        details["exposure"] = action.exposure
     return details
 
 
@@ -192,6 +194,7 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         noise_given=details["noise_told"],
         vehicle=details.get("who"),
         repeats=details.get("repeats"),
+        exposure=details.get("exposure"),
     )
 
 

@@ -32,6 +32,7 @@ from truvar.exceptions import (
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
+from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
 from truvar.storage.base import Event as StoredEvent
@@ -96,6 +97,10 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        outcome: What a measurement gives: None for a number with normal noise, "binary" or
+            `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
+            Thresholds and statements are then about the probability of a yes, or the rate of the
+            events, and kernel, mean and noise are learned.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
@@ -150,6 +155,7 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
@@ -181,7 +187,7 @@ class Study(BaseStudy, LocalViews):
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks, exact_model),
+            prior=Prior(family, mean, noise, tasks, exact_model, outcome_named(outcome)),
             cost=cost,
             start=_start_index(domain, start, seed),
             seed=seed,

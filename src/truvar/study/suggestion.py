@@ -38,6 +38,7 @@ class Suggestion:
             that row; None if there is no table.
         times: Number of pending measurements at its place, this one included: more than 1 where a
             batch repeats a place.
+        outcome: What the measurement gives, "binary" or "count"; None: a number.
     """
 
     id: int
@@ -51,6 +52,7 @@ class Suggestion:
     vehicle: str | None = None
     label: Any = None
     times: int = 1
+    outcome: str | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -71,11 +73,12 @@ class Suggestion:
         return f"Suggestion({', '.join(named + numbers)})"
 
     def _repr_html_(self) -> str:
+        precision = "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"
         rows = [
             ("measure", format_coordinates(self.point)),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("batch", str(repeated_places([self]))),
-            ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
+            ("precision", precision if self.outcome is None else "None"),
             ("cost", f"{self.cost:.6g}"),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
@@ -85,6 +88,8 @@ class Suggestion:
         """Return the fields as a dictionary of JSON values."""
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
+        if self.outcome is None:
+            del data["outcome"]
         return {**data, "label": label_to_json(self.label)}
 
 
@@ -106,21 +111,24 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     """Return an action as callers see it."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
+    outcome = state.config.prior.outcome
     index = None
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
+    task = None if tasks is None else tasks.names[action.task]
     return Suggestion(
         id=action.id,
         index=index,
         point=domain.named(action.point[: len(domain.columns)]),
         level=action.level,
-        task=None if tasks is None else tasks.names[action.task],
+        task=task,
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
         times=max(1, sum(_is_same_place(action, other) for other in state.pending.values())),
+        outcome=None if outcome is None else outcome.name,
     )
 
 

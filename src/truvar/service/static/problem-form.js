@@ -214,6 +214,30 @@ export function goalPart(changed) {
   };
 }
 
+const OUTCOMES = [["", "a number"], ["binary", "yes or no"], ["count", "a number of events"]];
+
+// What a measurement gives; thresholds are then probabilities of a yes, or rates.
+export function outcomePart(changed) {
+  const kind = el("select", { onchange: () => { show(); changed(); } }, OUTCOMES.map(([value, text]) => el("option", { value }, text)));
+  const guess = numberInput({ oninput: changed });
+  const lapse = numberInput({ oninput: changed });
+  const exposure = numberInput({ oninput: changed });
+  const inputs = el("div", { class: "fields" });
+  const labelled = {
+    binary: [field("Guess", guess, "probability of a yes where nothing is detected; optional"), field("Lapse", lapse, "probability of a no where everything is detected; optional")],
+    count: [field("Exposure", exposure, "time, area or volume of a measurement; default 1")],
+  };
+  const show = () => replace(inputs, ...(labelled[kind.value] ?? []));
+  function read() {
+    if (!kind.value) return undefined;
+    const options = kind.value === "binary"
+      ? { guess: optionalNumber(guess, "The guess"), lapse: optionalNumber(lapse, "The lapse") }
+      : { exposure: optionalNumber(exposure, "The exposure") };
+    return { kind: kind.value, ...options };
+  }
+  return { node: el("div", {}, field("A measurement gives", kind), inputs), read };
+}
+
 export function costPart(changed) {
   const base = numberInput({ oninput: changed });
   const sd = numberInput({ oninput: changed });

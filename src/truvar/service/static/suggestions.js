@@ -144,6 +144,7 @@ function suggestionCard(study, suggestion, message) {
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
   const noise = numberInput();
+  const exposure = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
   const question = confirmation(value);
   const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
@@ -171,10 +172,11 @@ function suggestionCard(study, suggestion, message) {
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
     if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (exposure.value.trim()) body.exposure = readNumber(exposure, "The exposure");
     if (!(await question.isConfirmed(body, check))) return false;
     const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined)) {
-      throw new Error("Repeated values count with the expected cost and noise; leave these two out.");
+    if (repeats.length && (body.cost !== undefined || body.noise !== undefined || body.exposure !== undefined)) {
+      throw new Error("Repeated values count with the expected cost, noise and exposure; leave these out.");
     }
     const answer = repeats.length
       ? await tell("tell-repeats", { id: suggestion.id, values: [y, ...repeats], key }, label)
@@ -184,10 +186,11 @@ function suggestionCard(study, suggestion, message) {
     return true;
   }
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
-    field("Measured value", value), save, question.node, alert,
+    field(suggestion.outcome === "count" ? "Number of events" : "Measured value", value, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined),
+    suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
+      el("div", { class: "fields" }, field("Actual cost", cost), suggestion.outcome ? null : field("Noise variance", noise)),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && value.value.trim() !== "";
