@@ -83,8 +83,11 @@ def space_filling_design(
     if learner.availability is not None:
         feasibility = learner.availability.feasibility[rows]
         rows = rows[(feasibility > 0) & (feasibility >= min_feasibility)]
-        if len(rows) == 0:
-            return None
+    closed = learner.actions.closed
+    if closed is not None:
+        rows = rows[~closed.on_grid(points)[rows]]
+    if len(rows) == 0:
+        return None
     everything = np.vstack([points[rows], *(point[None, :] for point in done)])
     covariance = covariance_function(surrogate.kernel)(everything, everything)
     noise = surrogate.likelihood.minimum_noise(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from truvar.cli._common import Command, add_path
+from truvar.cli._common import Command, add_path, positive
 from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
@@ -49,6 +49,12 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
         help="what to look for; above and below are those of a threshold, and level is above",
     )
     sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument(
+        "--repeats",
+        type=positive(int),
+        metavar="N",
+        help="measurements of a place, at most; 1 if it cannot be measured again",
+    )
     sub.add_argument(
         "--outcome",
         choices=("binary", "count"),
@@ -138,6 +144,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
             _rates(columns),
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
+        repeats=arguments.repeats,
     )
 
 

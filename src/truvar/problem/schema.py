@@ -98,6 +98,9 @@ Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
+_RepeatsKey = Annotated[
+    Flag | Count, expects("true, false or a number of measurements >= 1", "give one of them")
+]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
@@ -106,6 +109,10 @@ NoisePerTask = Annotated[
         "level"
     ),
 ]
+
+
+# keys of the whole problem, which are in a section if they are written below its name
+_TOP_KEYS = ("seed", "repeats")
 
 
 def _kind_of_side(value: Any) -> str:
@@ -147,6 +154,11 @@ class StrictModel(BaseModel):
             return data
         if cls.model_config.get("extra") == "forbid":
             for key in data:
+                if key in _TOP_KEYS and key not in cls.model_fields:
+                    raise rule_error(
+                        f"has no key {key!r}, which belongs to the whole problem; write it above "
+                        "the first section"
+                    )
                 if key not in cls.model_fields:
                     raise unknown_name_error("key", str(key), cls.model_fields)
         return dict(data)
@@ -199,14 +211,31 @@ TravelRates = Annotated[
 
 
 class PolygonSpec(StrictModel):
-    """The inside of a polygon."""
+    """The inside of a polygon, given by its vertices or by the file of a map."""
 
     polygon: Annotated[
-        list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")
-    ]
-    columns: Annotated[
-        tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")
+        list[tuple[Number, Number]] | None,
+        Field(min_length=3, description="Its vertices [x, y]."),
     ] = None
+    area: Text | None = Field(
+        default=None,
+        description="Path of a GeoJSON file or a .plan of QGroundControl with polygons in degrees.",
+        examples=["lake.geojson"],
+    )
+    columns: Annotated[
+        tuple[Text, Text] | None,
+        Field(
+            description="The two columns; the first two by default, or those of longitude and "
+            "latitude if there is an area."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.polygon is None) == (self.area is None):
+            given = "both" if self.area is not None else "neither"
+            raise rule_error(f"needs either polygon or area, got {given}; give one of them")
+        return self
 
 
 ConstraintEntry = Annotated[
@@ -709,9 +738,9 @@ class CostSpec(StrictModel):
     )
     start: StartPlace | None = Field(
         default=None,
-        description="Position before the first measurement: a point, or a place of the network or "
-        "matrix.",
-        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
+        description="Position before the first measurement: a point, a place of the network or "
+        "matrix, or the path of a map (.geojson, .plan) with a home position.",
+        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour", "survey.plan"],
     )
     must_return: Flag = Field(
         default=False, description="Whether the return leg to the start must fit into the budget."
@@ -974,6 +1003,12 @@ class StudySpec(StrictModel):
         description='First suggestion: "random", the index of a point or a point; the policy\'s '
         "choice by default.",
         examples=["random", 0, {"x": 0.5}],
+    )
+    repeats: _RepeatsKey | None = Field(
+        default=None,
+        description="Whether a place may be suggested again, or the number of measurements of a "
+        "place; where it pays by default.",
+        examples=[False, 3],
     )
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")

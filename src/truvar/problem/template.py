@@ -29,6 +29,7 @@ class ProblemAnswers:
         travel: Cost per unit of distance along some coordinates.
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
+        repeats: Number of measurements of a place, at most; None: as many as pay.
         outcome: "binary" or "count", if a measurement gives that; None: a number.
 
     Raises:
@@ -46,6 +47,7 @@ class ProblemAnswers:
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
+    repeats: int | None = None
     outcome: str | None = None
 
     def __post_init__(self) -> None:
@@ -110,8 +112,17 @@ def _head(answers: ProblemAnswers) -> str:
         "# Check it with `truvar new THIS_FILE --check`; all keys: "
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
+        f"{_repeats(answers.repeats)}"
         f"{_OUTCOMES[answers.outcome]}"
     )
+
+
+def _repeats(repeats: int | None) -> str:
+    if repeats is None:
+        return "# repeats = false  # measure every place once; or a maximum such as 3\n"
+    if repeats == 1:
+        return "repeats = false  # every place is measured once\n"
+    return f"repeats = {repeats}  # measurements of a place, at most\n"
 
 
 def _domain(answers: ProblemAnswers) -> str:

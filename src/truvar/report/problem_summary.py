@@ -17,7 +17,7 @@ from truvar.models.priors import PLUG_IN_REFIT_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
 from truvar.report.formatting import describe_columns, format_number
-from truvar.report.status import describe_policy, task_correlations
+from truvar.report.status import describe_policy, describe_repeats, task_correlations
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
     """
     spec = problem.spec
     vehicles = [("vehicles", _vehicles(study.vehicles))] if study.vehicles else []
+    repeats = []
+    if study.repeats is not None:
+        repeats.append(("repeats", describe_repeats(study.repeats)))
     return [
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
@@ -70,6 +73,7 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
             f"{_first_cost(study)}",
         ),
         *vehicles,
+        *repeats,
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]

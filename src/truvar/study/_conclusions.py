@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
+from truvar.algorithm.repeats import are_all_closed, closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
 from truvar.inference.certificate import certify
@@ -64,6 +65,8 @@ class Conclusions:
                 "enough to call the "
                 'study finished; policy "auto" continues'
             )
+        if not self._state.pending and are_all_closed(learner):
+            return closed_reason(learner)
         if not self._state.exhausted:
             return None
         if learner.excluded is not None and learner.excluded.all():
@@ -110,6 +113,8 @@ class Conclusions:
         is_averaged = reports_average(learner.surrogate)
         moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
+        if index is not None:
+            mean, sd = (float(moment[index]) for moment in moments)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
         measured = [action.site for action, _ in learner.observations if action.task == 0]

@@ -19,6 +19,7 @@ from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
@@ -44,6 +45,7 @@ class StudyConfig:
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
+        repeats: Whether places may be measured again, or how often; None: where it pays.
     """
 
     domain: Domain
@@ -56,6 +58,7 @@ class StudyConfig:
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
+    repeats: Repeats = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -63,7 +66,14 @@ class StudyConfig:
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""
         return ActiveLearner(
-            self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine
+            self.domain,
+            self.goal,
+            self.policy,
+            self.prior,
+            self.cost,
+            self.seed,
+            self.engine,
+            self.repeats,
         )
 
     def to_details(self) -> dict[str, Any]:
@@ -73,6 +83,8 @@ class StudyConfig:
         }
         if not self.vehicles:
             del details["vehicles"]
+        if self.repeats is None:
+            del details["repeats"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:

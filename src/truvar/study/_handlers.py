@@ -18,6 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
+from truvar.algorithm.repeats import are_all_closed, closed_reason
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
@@ -76,7 +77,7 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     """Choose suggestions one after the other; each takes the earlier ones into account."""
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=True)
     given = slice_in_context(state.config.domain, command.context)
-    batch: list[Suggestion] = []
+    batch: list[Action] = []
     end: Finished | None = None
     for id_ in state.expired_leases(now()):
         write("expired", id=id_)
@@ -98,9 +99,10 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
                 end = Finished(str(conclusions.exhausted))
         else:
             write("asked", action, until=until, **details)
-            batch.append(suggestion_of(state, action))
-    ids = tuple(suggestion.id for suggestion in batch)
-    return Receipt(ids, state.version, suggestions=tuple(batch), end=end)
+            batch.append(action)
+    ids = tuple(action.id for action in batch)
+    suggestions = tuple(suggestion_of(state, action) for action in batch)
+    return Receipt(ids, state.version, suggestions=suggestions, end=end)
 
 
 def _choose_action(
@@ -112,6 +114,8 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
+    if choice is None and are_all_closed(learner):
+        raise Finished(closed_reason(learner))
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
@@ -125,6 +129,8 @@ def _choose_action(
             "every place of this context is excluded or failed; allow some of them to continue"
         )
     if choice is None and given is not None:
+        if given.fixed is None and are_all_closed(learner, given.rows):
+            raise Finished(f"in this context {closed_reason(learner)}")
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")

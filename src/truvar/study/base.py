@@ -13,6 +13,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
 from truvar.study._command_methods import CommandMethods
@@ -41,6 +42,8 @@ class BaseStudy(CommandMethods):
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
+        repeats: Whether a place may be suggested again, or the number of measurements of a place;
+            None: where it pays.
         must_return: Whether the return leg to the start is compulsory.
     """
 
@@ -54,6 +57,7 @@ class BaseStudy(CommandMethods):
     levels: NoiseLevels | None
     travels: bool
     vehicles: dict[str, Vehicle]
+    repeats: Repeats
     must_return: bool
 
     returns = deprecated_attribute("must_return", removed_in="0.5.0")

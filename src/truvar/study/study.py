@@ -21,6 +21,7 @@ from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
+from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -111,6 +112,10 @@ class Study(BaseStudy, LocalViews):
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
+        repeats: Whether a place may be suggested again: False for exact or destructive
+            measurements, a number for that many measurements of a place, True wherever it pays per
+            unit cost. Default: where it pays, but a batch goes to other places rather than save
+            travel. Values that are told are always taken.
         policy: How the next measurement is chosen: a policy or its name; default: "auto".
             `TruVaR()` is the algorithm of the paper.
         start: The first suggestion: "random", an index or a point; default: the policy's own
@@ -156,6 +161,7 @@ class Study(BaseStudy, LocalViews):
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
+        repeats: bool | int | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -188,6 +194,7 @@ class Study(BaseStudy, LocalViews):
             engine=engine,
             limits=check_study_limits(limits, goal),
             vehicles=check_vehicles(vehicles),
+            repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")
         if isinstance(tasks, Tasks):
@@ -216,6 +223,7 @@ class Study(BaseStudy, LocalViews):
         self.levels = actions.noise_levels
         self.travels = actions.travels
         self.vehicles = dict(config.vehicles)
+        self.repeats = config.repeats
         self.must_return = actions.must_return
         self._state = state
         self._session = StudySession(state, event_log)

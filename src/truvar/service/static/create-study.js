@@ -59,7 +59,7 @@ export function showCreateStudy(main, server) {
     const problem = toToml({
       domain: found.domain, goal: wanted.goal, outcome: outcome.read() ?? {}, noise: Object.keys(found.noise).length ? found.noise : more.noise,
       cost: Object.keys(found.cost).length ? { ...found.cost, travel: more.cost.travel } : more.cost, run: { ...more.run, ...wanted.run },
-    });
+    }, { repeats: more.repeats });
     return { problem, tables: part.tables() };
   }
 

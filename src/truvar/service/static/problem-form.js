@@ -18,6 +18,12 @@ function optionalNumber(input, label) {
   return value;
 }
 
+function optionalCount(input, label) {
+  const value = optionalNumber(input, label);
+  if (value !== undefined && !(Number.isInteger(value) && value >= 1)) throw new Error(`${label} must be a whole number of at least 1, got “${input.value}”.`);
+  return value === 1 ? false : value;
+}
+
 function neededNumber(input, label) {
   const value = optionalNumber(input, label);
   if (value === undefined) throw new Error(`${label} is missing.`);
@@ -237,11 +243,13 @@ export function costPart(changed) {
   const sd = numberInput({ oninput: changed });
   const budget = numberInput({ oninput: changed });
   const steps = numberInput({ oninput: changed });
+  const repeats = numberInput({ oninput: changed });
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
   const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("Budget", budget, "total cost; optional"),
-    field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
+    field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
+    field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
   function setColumns(columns) {
     const named = columns.filter((column) => column.low !== undefined && column.low !== null);
@@ -259,6 +267,7 @@ export function costPart(changed) {
     return {
       cost: { base: given ?? (travelRates.length ? 1 : undefined), travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
       noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
+      repeats: optionalCount(repeats, "The number of measurements of a place"),
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
     };
   }

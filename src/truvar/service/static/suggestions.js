@@ -104,6 +104,9 @@ function reasonText({ expected, lookahead }, view) {
   return `Why here: ${parts.join(", ")}.`;
 }
 
+// Whether the row of a suggestion has a name that says more than its position.
+const isNamed = ({ label, index }) => label !== null && label !== undefined && String(label) !== String(index);
+
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
 function suggestionCard(study, suggestion, message) {
   const { act, check, current, tell, writable } = study;
@@ -112,20 +115,24 @@ function suggestionCard(study, suggestion, message) {
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
-  if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
+  if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const expectation = el("p", { class: "expectation" });
   const reason = el("p", { class: "note" });
   const waiting = el("p", { class: "waiting", hidden: true });
+  const repeated = el("p", { class: "note", hidden: true });
   const item = el("li", { class: "suggestion", "data-id": suggestion.id },
-    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), expectation, reason, waiting);
+    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), repeated, expectation, reason, waiting);
   let form = null;
   item.update = (present, latest) => {
     expectation.textContent = expectedText(present) ?? "";
     expectation.hidden = !expectation.textContent;
     reason.textContent = reasonText(present, latest);
+    const name = isNamed(suggestion) ? suggestion.label : formatPoint(suggestion.point, latest.columns);
+    repeated.textContent = present.times > 1 ? `${present.times} x ${name}: several measurements of one place` : "";
+    repeated.hidden = !repeated.textContent;
     const sent = unsent(latest.name).find((each) => each.body.id === suggestion.id && !each.error);
     waiting.hidden = !sent;
     waiting.textContent = sent ? `Waits to be sent: ${sent.label}.` : "";
