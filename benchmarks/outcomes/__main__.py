@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,16 @@ def _count(
 
 def peer_trace(python: str, method: str, name: str, start: int, trials: int) -> Trace:
     """Return the counts of a method of AEPsych."""
-    script = Path(__file__).parent / "peer.py"
-    answer = subprocess.run(
-        [python, str(script), method, name, str(start), str(trials)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+    script = Path(__file__).resolve().parent / "peer.py"
+    with TemporaryDirectory() as folder:  # AEPsych writes a log where it runs
+        answer = subprocess.run(
+            [python, str(script), method, name, str(start), str(trials)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 

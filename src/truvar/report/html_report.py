@@ -37,6 +37,7 @@ from truvar.report.formatting import (
     count_noun,
     describe_columns,
     format_number,
+    format_question,
     format_score,
 )
 from truvar.report.status import (
@@ -178,7 +179,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     """Return what the template shows."""
     return {
         "name": study.name or "study",
-        "goal": study.goal.question,
+        "goal": format_question(study),
         "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
