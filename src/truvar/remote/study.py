@@ -71,6 +71,7 @@ class RemoteStudy(CopiedViews):
         self.levels = deserialize(definition["levels"])
         self.vehicles = deserialize(definition.get("vehicles", {}))
         self.travels = definition["travels"]
+        self.learns_cost = definition.get("learns_cost", False)
         self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 

@@ -91,6 +91,7 @@ def definition(study: Study) -> dict[str, Any]:
     return {
         **serialized,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -228,6 +229,7 @@ def view(study: Study) -> dict[str, Any]:
         "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "points": len(domain),
         "shown": len(shown),

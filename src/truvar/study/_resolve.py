@@ -161,6 +161,7 @@ def action_at(
         vehicle: The vehicle that measures.
     """
     point = np.array(table.points[row])
+    cost = float(table.cost[row, column])
     return Action(
         id=state.next_id,
         point=point,
@@ -168,9 +169,10 @@ def action_at(
         level=level,
         task=0 if state.config.prior.tasks is None else int(point[-1]),
         noise=float(table.noise[row, column]),
-        cost=float(table.cost[row, column]),
+        cost=cost,
         gain=gain,
         vehicle=vehicle,
+        expected_cost=state.learner.costs.expected(point, cost),
     )
 
 
@@ -202,12 +204,23 @@ def check_vehicle_of(action: Action, vehicle: str | None) -> None:
 
 
 def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
-    """Return the action with its actual noise and cost; None keeps the expected one."""
+    """Return the action with its actual noise and cost; None keeps the expected one.
+
+    Raises:
+        InvalidMeasurementError: If costs are learned and this one is 0.
+    """
     if noise is not None:
         action = replace(action, noise=noise, noise_given=True)
-    if cost is not None:
-        action = replace(action, cost=cost)
-    return action
+    if cost is None:
+        return action
+    if action.expected_cost is None:
+        return replace(action, cost=cost)
+    if cost == 0:
+        raise InvalidMeasurementError(
+            "costs are learned on the logarithmic scale and must be above 0, got 0; give the "
+            "measured cost, or leave it out, and the expected one counts"
+        )
+    return replace(action, cost=cost, cost_given=True)
 
 
 def _action_at_point(

@@ -40,6 +40,7 @@ class BaseStudy(CommandMethods):
         tasks: The tasks that may be measured; None if there is only the target.
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
+        learns_cost: Whether costs are learned from those told with the values.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
         must_return: Whether the return leg to the start is compulsory.
     """
@@ -53,6 +54,7 @@ class BaseStudy(CommandMethods):
     tasks: Tasks | None
     levels: NoiseLevels | None
     travels: bool
+    learns_cost: bool
     vehicles: dict[str, Vehicle]
     must_return: bool
 

@@ -37,6 +37,7 @@ class MeasurementRecord:
             told as a repeat.
         label: Label of the row in the user's own table; None if there is no table.
         key: The key that it was told with; None without one.
+        cost_told: Whether `cost` was told rather than expected; None unless costs are learned.
     """
 
     id: int
@@ -52,6 +53,7 @@ class MeasurementRecord:
     repeats: int | None = None
     label: Any = None
     key: str | None = None
+    cost_told: bool | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -146,6 +148,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 repeats=action.repeats,
                 label=domain.label(index),
                 key=keys.get(action.id),
+                cost_told=action.cost_told,
             )
         )
     return records

@@ -28,11 +28,13 @@ class Suggestion:
         level: Index of the noise level; None if the study has no levels.
         task: Name of the task; None if the study has no tasks.
         noise: Noise variance of the measurement.
-        cost: Cost of the measurement, travel included.
+        cost: Cost of the measurement, travel included; the expected one if costs are learned.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
+        cost_interval: Interval that has the cost with 95 % probability, where costs are learned;
+            None otherwise, and before anything is known about them.
     """
 
     id: int
@@ -45,6 +47,7 @@ class Suggestion:
     gain: float
     vehicle: str | None = None
     label: Any = None
+    cost_interval: tuple[float, float] | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -67,7 +70,7 @@ class Suggestion:
             ("measure", format_coordinates(self.point)),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
-            ("cost", f"{self.cost:.6g}"),
+            ("cost", _describe_cost(self)),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
         return html_card(f"Suggestion {self.id}", "", [row for row in rows if row[1] != "None"])
@@ -77,6 +80,14 @@ class Suggestion:
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
         return {**data, "label": label_to_json(self.label)}
+
+
+def _describe_cost(suggestion: Suggestion) -> str:
+    """Return the cost of a suggestion in words, such as "12", or "expected 12 (9 to 17)"."""
+    if suggestion.cost_interval is None:
+        return f"{suggestion.cost:.6g}"
+    low, high = suggestion.cost_interval
+    return f"expected {suggestion.cost:.3g} ({low:.3g} to {high:.3g})"
 
 
 def suggestion_of(state: StudyState, action: Action) -> Suggestion:
@@ -97,4 +108,5 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
+        cost_interval=action.cost_interval,
     )
