@@ -113,9 +113,10 @@ def _error(priced: Priced, study: tv.Study) -> float:
         return 1.0
     result = study.result()
     instance = priced.instance
-    if isinstance(instance.goal, tv.LevelSet):
+    if result.classification is not None:
         return 1.0 - instance.f1(result.classification)
-    return instance.regret(int(result.best.index))
+    assert result.best.index is not None
+    return instance.regret(result.best.index)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
