@@ -137,7 +137,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         threshold=threshold,
         noise=noise,
         outcome=outcome,
-        cost=ask("Cost of a measurement, in any unit", "1", _number),
+        cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
             "",
@@ -262,6 +262,11 @@ def _number(answer: str) -> float:
         return parse_number(answer, "the answer")
     except TruvarError as error:
         raise ValueError(str(error)) from None
+
+
+def _cost(answer: str) -> float | None:
+    """Return a cost; None: it is only known afterwards, and learned."""
+    return None if answer.lower() == "learned" else _number(answer)
 
 
 def _optional_number(answer: str) -> float | None:

@@ -25,7 +25,7 @@ class ProblemAnswers:
         goal: "maximize", "minimize", "level_set" or "level_set_below".
         threshold: The threshold of a level set.
         noise: Standard deviation of a measurement; None: learned.
-        cost: Cost of a measurement.
+        cost: Cost of a measurement; None: only known afterwards, and learned.
         travel: Cost per unit of distance along some coordinates.
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
@@ -43,7 +43,7 @@ class ProblemAnswers:
     goal: str = "maximize"
     threshold: float | None = None
     noise: float | None = None
-    cost: float = 1.0
+    cost: float | None = 1.0
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
@@ -171,7 +171,14 @@ def _noise(answers: ProblemAnswers) -> str:
 
 
 def _cost(answers: ProblemAnswers) -> str:
-    lines = ["[cost]", f"base = {answers.cost!r}  # of each measurement, in any unit"]
+    lines = ["[cost]"]
+    if answers.cost is None:
+        lines += [
+            "learned = true  # told with each value",
+            "# prior = 10.0  # what a measurement is expected to cost before any is known",
+        ]
+    else:
+        lines.append(f"base = {answers.cost!r}  # of each measurement, in any unit")
     if answers.travel:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
         lines.append(f"travel = {{{rates}}}  # cost per unit of distance from the last place")

@@ -141,7 +141,7 @@ function tomlPart(changed, suggestName) {
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
       ["[noise]", "variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
       ["[outcome]", 'kind = "binary" for yes or no, with guess and lapse, or "count", with exposure; left out: a number'],
-      ["[cost]", "base or column, travel, magnitude"],
+      ["[cost]", "base, column or learned = true, travel, magnitude"],
       ["[run]", "budget, steps, f1 or regret: where to stop"],
       ["[policy]", 'name; "auto" by default, "truvar" is the algorithm of the paper'],
     ].map(([key, text]) => [el("dt", {}, el("code", {}, key)), el("dd", {}, text)]))));

@@ -240,6 +240,7 @@ export function outcomePart(changed) {
 
 export function costPart(changed) {
   const base = numberInput({ oninput: changed });
+  const learned = el("select", { onchange: changed }, [["", "is known"], ["learned", "is only known afterwards"]].map(([value, text]) => el("option", { value }, text)));
   const sd = numberInput({ oninput: changed });
   const budget = numberInput({ oninput: changed });
   const steps = numberInput({ oninput: changed });
@@ -247,7 +248,7 @@ export function costPart(changed) {
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
-  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("Budget", budget, "total cost; optional"),
+  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1; the expected one if it is only known afterwards"), field("The cost", learned), field("Budget", budget, "total cost; optional"),
     field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
     field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
@@ -264,8 +265,9 @@ export function costPart(changed) {
     });
     const deviation = optionalNumber(sd, "The noise");
     const given = optionalNumber(base, "The cost of a measurement");
+    const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (travelRates.length ? 1 : undefined) };
     return {
-      cost: { base: given ?? (travelRates.length ? 1 : undefined), travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
+      cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
       noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
       repeats: optionalCount(repeats, "The number of measurements of a place"),
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
