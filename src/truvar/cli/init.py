@@ -21,6 +21,8 @@ _GOAL_WORDS = {
     "above": "level_set",
     "below": "level_set_below",
     "level": "level_set",
+    "within": "within",
+    "within-min": "within_of_min",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -45,10 +47,13 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level"),
-        help="what to look for; above and below are those of a threshold, and level is above",
+        choices=("max", "min", "above", "below", "level", "within", "within-min"),
+        help="what to look for; above and below are those of a threshold, level is above, and "
+        "within is a margin of the highest value, within-min of the lowest",
     )
-    sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument(
+        "--threshold", type=float, help="threshold of above, below or level; margin of within"
+    )
     sub.add_argument(
         "--repeats",
         type=positive(int),

@@ -350,6 +350,8 @@ def _build_goal(spec: GoalSpec) -> Goal:
             fraction_of_min=spec.fraction_of_min,
             between=spec.between,
             below=spec.level_set_below,
+            within=spec.within,
+            within_of_min=spec.within_of_min,
         )
 
 

@@ -52,6 +52,8 @@ _GOAL_KEYS = (
     "between",
     "fraction_of_max",
     "fraction_of_min",
+    "within",
+    "within_of_min",
     "maximize",
     "minimize",
     "map",
@@ -424,6 +426,16 @@ class GoalSpec(StrictModel):
         description="Threshold relative to the unknown minimum: above 1 if that is positive, below "
         "1 if negative.",
         examples=[1.2],
+    )
+    within: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the highest.",
+        examples=[0.02],
+    )
+    within_of_min: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the lowest.",
+        examples=[0.02],
     )
     maximize: (
         Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
