@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.goals import Map as Map
     from truvar.domain.goals import Maximize as Maximize
     from truvar.domain.goals import Minimize as Minimize
+    from truvar.domain.learned_cost import LearnedCost as LearnedCost
     from truvar.domain.parameters import Boolean as Boolean
     from truvar.domain.parameters import Categorical as Categorical
     from truvar.domain.parameters import Integer as Integer

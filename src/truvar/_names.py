@@ -52,6 +52,7 @@ _PART_MODULES = {
     "Network": "truvar.domain.travel",
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
+    "LearnedCost": "truvar.domain.learned_cost",
     "LevelSet": "truvar.domain.goals",
     "Map": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",

@@ -21,6 +21,8 @@ _GOAL_WORDS = {
     "above": "level_set",
     "below": "level_set_below",
     "level": "level_set",
+    "within": "within",
+    "within-min": "within_of_min",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -45,10 +47,13 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level"),
-        help="what to look for; above and below are those of a threshold, and level is above",
+        choices=("max", "min", "above", "below", "level", "within", "within-min"),
+        help="what to look for; above and below are those of a threshold, level is above, and "
+        "within is a margin of the highest value, within-min of the lowest",
     )
-    sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument(
+        "--threshold", type=float, help="threshold of above, below or level; margin of within"
+    )
     sub.add_argument(
         "--repeats",
         type=positive(int),
@@ -137,7 +142,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         threshold=threshold,
         noise=noise,
         outcome=outcome,
-        cost=ask("Cost of a measurement, in any unit", "1", _number),
+        cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
             "",
@@ -262,6 +267,11 @@ def _number(answer: str) -> float:
         return parse_number(answer, "the answer")
     except TruvarError as error:
         raise ValueError(str(error)) from None
+
+
+def _cost(answer: str) -> float | None:
+    """Return a cost; None: it is only known afterwards, and learned."""
+    return None if answer.lower() == "learned" else _number(answer)
 
 
 def _optional_number(answer: str) -> float | None:

@@ -53,6 +53,7 @@ __all__, __getattr__, __dir__ = offer(
             "with_other_columns",
         ),
         "layout": ("GridLayout",),
+        "learned_cost": ("ExpectedCost", "LearnedCost", "as_cost"),
         "parameters": (
             "Boolean",
             "Categorical",

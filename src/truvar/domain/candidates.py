@@ -116,9 +116,11 @@ class CoordinateFunction:
 
     Attributes:
         function: Takes coordinates (q, d) and returns (q,).
+        has_tasks: Whether the coordinates that it takes have the index of the task last.
     """
 
     function: Callable[[Array], Array]
+    has_tasks: bool = False
 
     def __call__(self, points: Array) -> Array:
         """Return the values at points (q, d)."""
@@ -216,6 +218,11 @@ class ActionSpace:
         return callable(self._cost) or (
             isinstance(self._cost, Cost) and self._cost.depends_on_position
         )
+
+    @property
+    def learns_cost(self) -> bool:
+        """Whether costs are expectations, learned from those of the measurements."""
+        return isinstance(self._base, CoordinateFunction)
 
     @property
     def must_return(self) -> bool:
@@ -396,7 +403,7 @@ class ActionSpace:
             last: Last position, shape (d,), or None; or a `Departure`.
         """
         points = self.domain.canonical(points)
-        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
         anywhere = all(
             isinstance(value, (float, int)) or callable(value) for value in (*noise, base)
@@ -443,12 +450,9 @@ class ActionSpace:
             own_noise = self.tasks.noise_of(task, self.n_levels)
             if own_noise is not None:
                 noises[rows] = own_noise
-            if (
-                self.tasks.cost is not None
-            ):  # the cost of a task replaces the base cost; travel is still paid
-                costs[rows] = (
-                    costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
-                )
+            own_cost = self._cost_of_task(points, task)
+            if own_cost is not None:  # it replaces the base cost; travel is still paid
+                costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + own_cost
         if (costs <= 0).any():
             task = int(np.argmax((costs <= 0).any(axis=1))) // m
             raise InvalidArgumentError(
@@ -546,12 +550,29 @@ class ActionSpace:
         """Return the part of the cost that is a number, column or array, at points."""
         if callable(self._cost):
             return np.zeros(len(points))
-        base: Any = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         if isinstance(base, CoordinateFunction):
+            if base.has_tasks:
+                points = np.column_stack([points, np.zeros(len(points))])  # of the target
             return check_nonnegative_array(base(points), "cost", count=len(points))
         return check_nonnegative_array(
             self._on_domain(base, "cost", index), "cost", count=len(points)
         )
+
+    @property
+    def _base(self) -> Any:
+        """The part of the cost that is a number, column, array or `CoordinateFunction`."""
+        return self._cost.base if isinstance(self._cost, Cost) else self._cost
+
+    def _cost_of_task(self, points: Array, task: int) -> float | Array | None:
+        """Return what a task costs instead of the base cost: a number or (m, 1); None: as much."""
+        tasks = self.tasks
+        if tasks is not None and tasks.cost is not None:
+            return tasks.cost[task]
+        base = self._base
+        if not (isinstance(base, CoordinateFunction) and base.has_tasks):
+            return None
+        return base(np.column_stack([points, np.full(len(points), task)]))[:, None]
 
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
         """Return a number as it is, and a column or array over the domain at the rows `index`."""

@@ -26,6 +26,7 @@ from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.geographic import recognise_degrees
 from truvar.domain.goals import Goal, LevelSet, Map, Maximize, Minimize
+from truvar.domain.learned_cost import LearnedCost
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
@@ -349,6 +350,8 @@ def _build_goal(spec: GoalSpec) -> Goal:
             fraction_of_min=spec.fraction_of_min,
             between=spec.between,
             below=spec.level_set_below,
+            within=spec.within,
+            within_of_min=spec.within_of_min,
         )
 
 
@@ -400,9 +403,12 @@ def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike
     """
     if not spec.known:
         return None
-    base: float | str = spec.base or 0.0
+    base: float | str | LearnedCost = spec.base or 0.0
     if spec.column is not None:
         base = spec.column
+    if spec.learned:
+        with _section("cost"):
+            base = LearnedCost(spec.prior, spec.factor or LearnedCost.factor)
     parts = _build_travel(spec, folder, tables)
     travel = parts[0] if len(parts) == 1 else parts
     with _section("cost"):

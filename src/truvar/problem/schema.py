@@ -52,6 +52,8 @@ _GOAL_KEYS = (
     "between",
     "fraction_of_max",
     "fraction_of_min",
+    "within",
+    "within_of_min",
     "maximize",
     "minimize",
     "map",
@@ -425,6 +427,16 @@ class GoalSpec(StrictModel):
         "1 if negative.",
         examples=[1.2],
     )
+    within: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the highest.",
+        examples=[0.02],
+    )
+    within_of_min: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the lowest.",
+        examples=[0.02],
+    )
     maximize: (
         Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
     ) = Field(default=None, description="Find the point with the largest value.")
@@ -702,6 +714,26 @@ class CostSpec(StrictModel):
         description="Column of the table with the cost of each point.",
         examples=["duration_s"],
     )
+    learned: Flag = Field(
+        default=False,
+        description="Whether the cost is only known after a measurement, told with the value, and "
+        "learned; instead of base or column.",
+        examples=[True],
+    )
+    prior: Annotated[Positive | Text, expects("a number > 0 or the name of a column")] | None = (
+        Field(
+            default=None,
+            description="With learned: cost expected of a measurement before any is known, or the "
+            "column of planned costs.",
+            examples=[20.0],
+        )
+    )
+    factor: Positive | None = Field(
+        default=None,
+        description="With learned: factor above 1 within which costs lie around prior; 5 by "
+        "default.",
+        examples=[5.0],
+    )
     travel: TravelRates | None = Field(
         default=None,
         description="Rate by column, times the distance from the point measured last; it may "
@@ -761,12 +793,22 @@ class CostSpec(StrictModel):
                 f"needs either base or column, got base = {self.base:g} and column = "
                 f"{self.column!r}; leave out one"
             )
+        if self.learned and self.given("base", "column"):
+            raise rule_error(
+                f"needs either learned or {self.given('base', 'column')[0]}, got both; leave out "
+                "one, or give prior instead"
+            )
+        if not self.learned and self.given("prior", "factor"):
+            raise rule_error(
+                f"has {self.given('prior', 'factor')[0]}, which needs learned = true; add it, or "
+                "give base or column instead"
+            )
         return self
 
     @property
     def known(self) -> bool:
         """Whether a cost is given."""
-        return bool(
+        return self.learned or bool(
             self.given(
                 "base",
                 "column",

@@ -36,6 +36,7 @@ from truvar.report.formatting import (
     column_label,
     count_noun,
     describe_columns,
+    describe_cost,
     format_number,
     format_question,
     format_score,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
+    from truvar.study.records import MeasurementRecord
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
@@ -396,7 +398,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
         {
             "id": suggestion.id,
             "action": _action(study, suggestion),
-            "cost": format_number(suggestion.cost),
+            "cost": describe_cost(suggestion),
             "precision": _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
@@ -441,12 +443,17 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
             _precision(study, record.noise).removeprefix("± "),
-            format_number(record.cost),
+            _told_cost(record),
             format_number(record.spent),
         ]
         for record in records
     ]
     return {"headings": headings, "rows": rows}
+
+
+def _told_cost(record: MeasurementRecord) -> str:
+    cost = format_number(record.cost)
+    return f"{cost} (expected)" if record.cost_told is False else cost
 
 
 def _events(study: Study) -> list[tuple[str, str, str]]:

@@ -306,7 +306,17 @@ def _base_cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         return "that of the task"
     if not spec:
         return "the same everywhere"
+    if spec.get("learned"):
+        return f"learned from the costs that are told{_expected_before(spec.get('prior'))}"
     return f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"
+
+
+def _expected_before(prior: float | str | None) -> str:
+    """Return what is expected before a cost is told."""
+    if prior is None:
+        return ""
+    planned = f"column {prior}" if isinstance(prior, str) else f"{prior:g}"
+    return f", {planned} expected before"
 
 
 def _first_cost(study: Study) -> str:

@@ -13,6 +13,7 @@ from truvar.domain.repeats import Repeats, max_measurements
 from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
 from truvar.report.formatting import (
+    cost_phrase,
     count_noun,
     format_number,
     format_place,
@@ -69,12 +70,23 @@ def describe_budget(study: Study) -> str:
     budget = study.limits.get("budget")
     spent = f"{format_number(study.spent)} spent"
     if budget is None:
-        return f"{spent}, no budget given"
+        return f"{spent}, no budget given{_expected_costs(study)}"
     text = (
         f"{spent} of {format_number(budget)}, {format_number(max(budget - study.spent, 0.0))} left"
     )
     pending = sum(suggestion.cost for suggestion in study.pending)
-    return f"{text}, of which {format_number(pending)} is suggested" if pending else text
+    text = f"{text}, of which {format_number(pending)} is suggested" if pending else text
+    return text + _expected_costs(study)
+
+
+def _expected_costs(study: Study) -> str:
+    """Return how many costs were not told where costs are learned; nothing if all were."""
+    untold = sum(record.cost_told is False for record in study.measurement_records())
+    if not untold:
+        return ""
+    return (
+        f"; {count_noun(untold, 'measurement')} without a cost, for which the expected one counts"
+    )
 
 
 def describe_best(result: Result) -> str:
@@ -276,9 +288,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
             continue
         point = format_place(suggestion, study.domain)
         owner = "" if suggestion.vehicle is None else f" for {suggestion.vehicle}"
-        rows.append(
-            ("pending", f"{suggestion.id}{owner}: {point}, cost {format_number(suggestion.cost)}")
-        )
+        rows.append(("pending", f"{suggestion.id}{owner}: {point}, {cost_phrase(suggestion)}"))
     if result.reason:
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")

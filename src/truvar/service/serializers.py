@@ -93,6 +93,7 @@ def definition(study: Study) -> dict[str, Any]:
     return {
         **serialized,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -230,6 +231,7 @@ def view(study: Study) -> dict[str, Any]:
         "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),

@@ -470,7 +470,7 @@ class CommandMethods(ABC):
 
     def run(
         self,
-        f: Callable[..., float],
+        f: Callable[..., float | tuple[float, float]],
         *,
         budget: float | None = None,
         steps: int | None = None,
@@ -502,7 +502,8 @@ class CommandMethods(ABC):
 
         Args:
             f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks
-                `f(point, task)`, with both `f(point, level, task)`.
+                `f(point, task)`, with both `f(point, level, task)`. It returns the value, or the
+                value and its cost.
             budget: Stop before the total cost exceeds this, counted from the beginning of the
                 study.
             steps: Stop after this number of measurements, counted from the beginning of the study.

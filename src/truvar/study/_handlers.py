@@ -18,7 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
-from truvar.algorithm.repeats import are_all_closed, closed_reason
+from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
@@ -114,8 +114,9 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
-    if choice is None and are_all_closed(learner):
-        raise Finished(closed_reason(learner))
+    closed = closed_reason(learner) if choice is None else None
+    if closed is not None:
+        raise Finished(closed)
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
@@ -129,8 +130,9 @@ def _choose_action(
             "every place of this context is excluded or failed; allow some of them to continue"
         )
     if choice is None and given is not None:
-        if given.fixed is None and are_all_closed(learner, given.rows):
-            raise Finished(f"in this context {closed_reason(learner)}")
+        closed = closed_reason(learner, given.rows) if given.fixed is None else None
+        if closed is not None:
+            raise Finished(f"in this context {closed}")
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")
@@ -193,7 +195,9 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
 
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
     """Write a measured value, unless it is known already."""
-    value = check_label(command.y, state.config.prior.outcome)
+    value: Any = command.y
+    if type(value) is not float:
+        value = check_label(value, state.config.prior.outcome)
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)

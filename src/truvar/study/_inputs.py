@@ -150,7 +150,7 @@ def check_measurement(
     """
     try:
         own = as_value(y)
-        label = as_label(own)
+        label = None if type(own) is float else as_label(own)
         value = check_finite(own, "the measured value y") if label is None else label
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_cost(cost, "cost")

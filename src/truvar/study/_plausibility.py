@@ -41,7 +41,7 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         value: The value.
     """
     surrogate = state.learner.surrogate
-    if isinstance(surrogate.outcome, Binary):
+    if surrogate.outcome is not None and isinstance(surrogate.outcome, Binary):
         return None  # an unexpected answer is no mistake
     told = [*state.learner.observations, *(state.deferred.observations if state.deferred else ())]
     values = [y for each, y in told if each.task == action.task]

@@ -162,6 +162,7 @@ def action_at(
         vehicle: The vehicle that measures.
     """
     point = np.array(table.points[row])
+    cost = float(table.cost[row, column])
     return Action(
         id=state.next_id,
         point=point,
@@ -169,9 +170,10 @@ def action_at(
         level=level,
         task=0 if state.config.prior.tasks is None else int(point[-1]),
         noise=float(table.noise[row, column]),
-        cost=float(table.cost[row, column]),
+        cost=cost,
         gain=gain,
         vehicle=vehicle,
+        expected_cost=state.learner.costs.expected(point, cost),
     )
 
 
@@ -206,8 +208,11 @@ def with_actual(state: StudyState, action: Action, command: Tell | Correct) -> A
     """Return the action with its actual noise, cost and exposure; None keeps the expected one.
 
     Raises:
-        InvalidMeasurementError: If the values of the study have no such noise or exposure.
+        InvalidMeasurementError: If the values of the study have no such noise or exposure, or
+            costs are learned and this one is 0.
     """
+    if command.noise is None and command.cost is None and command.exposure is None:
+        return action
     outcome = state.config.prior.outcome
     noise = command.noise
     if noise == 0 and outcome is not None:
@@ -224,9 +229,20 @@ def with_actual(state: StudyState, action: Action, command: Tell | Correct) -> A
         )
     actual = {"cost": command.cost, "exposure": command.exposure}
     changed: dict[str, Any] = {name: part for name, part in actual.items() if part is not None}
+    if command.cost is not None and action.expected_cost is not None:
+        _check_learned_cost(command.cost)
+        changed["cost_given"] = True
     if noise is not None:
         changed |= {"noise": noise, "noise_given": True}
     return replace(action, **changed) if changed else action
+
+
+def _check_learned_cost(cost: float) -> None:
+    if cost == 0:
+        raise InvalidMeasurementError(
+            "costs are learned on the logarithmic scale and must be above 0, got 0; give the "
+            "measured cost, or leave it out, and the expected one counts"
+        )
 
 
 def actual_parts(action: Action) -> tuple[float, float, float | None]:

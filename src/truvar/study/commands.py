@@ -268,7 +268,9 @@ class Tell(Command):
         from truvar.study._inputs import check_exposure, check_measurement
 
         value, noise, cost = check_measurement(self.y, self.noise, self.cost)
-        exposure = check_exposure(self.exposure)
+        exposure = None if self.exposure is None else check_exposure(self.exposure)
+        if value is self.y and (noise, cost, exposure) == (self.noise, self.cost, self.exposure):
+            return self
         return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
 
 

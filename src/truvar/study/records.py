@@ -38,6 +38,7 @@ class MeasurementRecord:
         label: Label of the row in the user's own table; None if there is no table.
         key: The key that it was told with; None without one.
         exposure: The exposure that it was told with; None without one.
+        cost_told: Whether `cost` was told rather than expected; None unless costs are learned.
     """
 
     id: int
@@ -54,6 +55,7 @@ class MeasurementRecord:
     label: Any = None
     key: str | None = None
     exposure: float | None = None
+    cost_told: bool | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -151,6 +153,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 label=domain.label(index),
                 key=keys.get(action.id),
                 exposure=action.exposure,
+                cost_told=action.cost_told,
             )
         )
     return records

@@ -21,6 +21,7 @@ from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
+from truvar.domain.learned_cost import as_cost
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
@@ -108,7 +109,8 @@ class Study(BaseStudy, LocalViews):
         exact_model: Whether claims take a given kernel as the truth. By default it is a prior: it
             shares claims with a learned kernel, by how well each explains the measurements.
         cost: Cost of a measurement: a number, column name, array, function of the points and the
-            last one, or `Cost`. Default: 1, or the cost of the noise level.
+            last one, or `Cost`; "learned" or `LearnedCost` where it is only known afterwards and
+            told with the value. Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
@@ -188,7 +190,7 @@ class Study(BaseStudy, LocalViews):
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
             prior=Prior(family, mean, noise, tasks, exact_model, outcome_named(outcome)),
-            cost=cost,
+            cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
@@ -222,6 +224,7 @@ class Study(BaseStudy, LocalViews):
         self.tasks = config.prior.tasks
         self.levels = actions.noise_levels
         self.travels = actions.travels
+        self.learns_cost = actions.learns_cost
         self.vehicles = dict(config.vehicles)
         self.repeats = config.repeats
         self.must_return = actions.must_return

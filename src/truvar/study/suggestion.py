@@ -31,7 +31,7 @@ class Suggestion:
         level: Index of the noise level; None if the study has no levels.
         task: Name of the task; None if the study has no tasks.
         noise: Noise variance of the measurement.
-        cost: Cost of the measurement, travel included.
+        cost: Cost of the measurement, travel included; the expected one if costs are learned.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
@@ -39,6 +39,8 @@ class Suggestion:
         times: Number of pending measurements at its place, this one included: more than 1 where a
             batch repeats a place.
         outcome: What the measurement gives, "binary" or "count"; None: a number.
+        cost_interval: Interval that has the cost with 95 % probability, where costs are learned;
+            None otherwise, and before anything is known about them.
     """
 
     id: int
@@ -53,6 +55,7 @@ class Suggestion:
     label: Any = None
     times: int = 1
     outcome: str | None = None
+    cost_interval: tuple[float, float] | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -79,7 +82,7 @@ class Suggestion:
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("batch", str(repeated_places([self]))),
             ("precision", precision if self.outcome is None else "None"),
-            ("cost", f"{self.cost:.6g}"),
+            ("cost", _describe_cost(self)),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
         return html_card(f"Suggestion {self.id}", "", [row for row in rows if row[1] != "None"])
@@ -107,6 +110,14 @@ def repeated_places(batch: Sequence[Suggestion]) -> str | None:
     return ", ".join(dict.fromkeys(texts)) or None
 
 
+def _describe_cost(suggestion: Suggestion) -> str:
+    """Return the cost of a suggestion in words, such as "12", or "expected 12 (9 to 17)"."""
+    if suggestion.cost_interval is None:
+        return f"{suggestion.cost:.6g}"
+    low, high = suggestion.cost_interval
+    return f"expected {suggestion.cost:.3g} ({low:.3g} to {high:.3g})"
+
+
 def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     """Return an action as callers see it."""
     domain = state.config.domain
@@ -116,6 +127,9 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
     task = None if tasks is None else tasks.names[action.task]
+    times = 1
+    if len(state.pending) > 1:
+        times = max(1, sum(_is_same_place(action, other) for other in state.pending.values()))
     return Suggestion(
         id=action.id,
         index=index,
@@ -127,8 +141,9 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
-        times=max(1, sum(_is_same_place(action, other) for other in state.pending.values())),
+        times=times,
         outcome=None if outcome is None else outcome.name,
+        cost_interval=action.cost_interval,
     )
 
 

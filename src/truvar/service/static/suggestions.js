@@ -107,6 +107,11 @@ function reasonText({ expected, lookahead }, view) {
 // Whether the row of a suggestion has a name that says more than its position.
 const isNamed = ({ label, index }) => label !== null && label !== undefined && String(label) !== String(index);
 
+// The cost of a suggestion; where costs are learned, the expected one with its 95 % interval.
+function costText({ cost, cost_interval: interval }) {
+  return interval ? `expected cost ${number(cost, 3)} (${number(interval[0], 3)} to ${number(interval[1], 3)})` : `cost ${number(cost)}`;
+}
+
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
 function suggestionCard(study, suggestion, message) {
   const { act, check, current, tell, writable } = study;
@@ -114,7 +119,7 @@ function suggestionCard(study, suggestion, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
-  const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
+  const facts = [`#${suggestion.id}`, costText(suggestion)];
   if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
@@ -185,12 +190,13 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
+  const costField = field("Actual cost", cost, view.learns_cost ? "learned from; the expected one counts if it is left out" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
     field(suggestion.outcome === "count" ? "Number of events" : "Measured value", value, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined),
-    suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, save, question.node, alert,
+    suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, field("Actual cost", cost), suggestion.outcome ? null : field("Noise variance", noise)),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome ? null : field("Noise variance", noise)),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && value.value.trim() !== "";
