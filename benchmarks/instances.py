@@ -53,7 +53,7 @@ class Instance:
 
     domain: tv.Domain
     truth: Array
-    goal: tv.Maximize | tv.Minimize | tv.LevelSet
+    goal: tv.Maximize | tv.Minimize | tv.LevelSet | tv.Map
     noise: Noise
     seed: tuple[int, ...]
 

@@ -21,6 +21,7 @@ _GOAL_WORDS = {
     "above": "level_set",
     "below": "level_set_below",
     "level": "level_set",
+    "map": "map",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -45,10 +46,12 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level"),
-        help="what to look for; above and below are those of a threshold, and level is above",
+        choices=("max", "min", "above", "below", "level", "map"),
+        help="what to look for; above and below are those of a threshold, level is above, and map "
+        "is the value everywhere",
     )
     sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument("--accuracy", type=float, help="accuracy of a map")
     sub.add_argument(
         "--defaults",
         action="store_true",
@@ -105,13 +108,17 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         columns = list(box)
         name = ask("Name of the study", "study", str)
     goal = _GOAL_WORDS.get(arguments.goal or "") or ask(
-        "Look for the max, the min, or the points above or below a threshold (max/min/above/below)",
+        "Look for the max, the min, the points above or below a threshold, or a map of the values "
+        "everywhere (max/min/above/below/map)",
         "max",
         _goal,
     )
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
         threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
+    accuracy = arguments.accuracy
+    if goal == "map" and accuracy is None:
+        accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -127,6 +134,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
             _rates(columns),
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
+        accuracy=accuracy,
     )
 
 
@@ -233,7 +241,7 @@ def _goal(answer: str) -> str:
     if word in _GOAL_WORDS.values():
         return word
     if word not in _GOAL_WORDS:
-        raise ValueError("answer max, min, above or below")
+        raise ValueError("answer max, min, above, below or map")
     return _GOAL_WORDS[word]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from truvar.exceptions import InvalidArgumentError
 
-_GOALS = ("maximize", "minimize", "level_set", "level_set_below")
+_GOALS = ("maximize", "minimize", "level_set", "level_set_below", "map")
 SIDES = {"level_set": "above", "level_set_below": "below"}  # of the threshold, by goal
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
@@ -22,8 +22,9 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize", "level_set" or "level_set_below".
+        goal: "maximize", "minimize", "level_set", "level_set_below" or "map".
         threshold: The threshold of a level set.
+        accuracy: The accuracy of a map.
         noise: Standard deviation of a measurement; None: learned.
         cost: Cost of a measurement; None: only known afterwards, and learned.
         travel: Cost per unit of distance along some coordinates.
@@ -31,7 +32,8 @@ class ProblemAnswers:
         steps: Number of measurements; None: no such limit.
 
     Raises:
-        InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
+        InvalidArgumentError: If a level set has no threshold, a map has no accuracy, or there are
+            no coordinates.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ProblemAnswers:
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
+    accuracy: float | None = None
 
     def __post_init__(self) -> None:
         if self.goal not in _GOALS:
@@ -55,6 +58,8 @@ class ProblemAnswers:
             raise InvalidArgumentError(
                 "a level set needs a threshold, got none; give one such as 7.0"
             )
+        if self.goal == "map" and self.accuracy is None:
+            raise InvalidArgumentError("a map needs an accuracy, got none; give one such as 0.3")
         if not self.columns:
             raise InvalidArgumentError(
                 "a problem needs at least one coordinate, got none; name some columns"
@@ -114,11 +119,14 @@ def _goal(answers: ProblemAnswers) -> str:
     if answers.goal in SIDES:
         question = f"where is the value {SIDES[answers.goal]} this?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
+    if answers.goal == "map":
+        return f"[goal]\nmap = {answers.accuracy!r}  # know the value everywhere, within ± this\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
         f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
+        "# map = 0.3  # or: what is it everywhere, within ±0.3?\n"
     )
 
 
@@ -165,6 +173,11 @@ def _run(answers: ProblemAnswers) -> str:
     lines.append(f"{steps}  # number of measurements")
     if answers.goal in SIDES:
         lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
+    elif answers.goal == "map":
+        lines.append(
+            f"accuracy = {answers.accuracy!r}  # stop when 99 % of the points are known within ± "
+            "this, with 95 % probability"
+        )
     else:
         lines.append(
             "# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % "

@@ -170,28 +170,35 @@ export function rangesPart(changed) {
 // -- goal, costs, precision and limits ---------------------------------------------------------------------------------
 
 const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"], ["level_set_below", "all points below a threshold"],
-  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"]];
+  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"], ["map", "a map: the value everywhere"]];
 
 export function goalPart(changed) {
   const goal = el("select", { onchange: () => { show(); changed(); } }, GOALS.map(([value, text]) => el("option", { value }, text)));
   const threshold = numberInput({ oninput: changed });
   const several = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", oninput: changed });
   const share = numberInput({ value: "0.8", oninput: changed });
+  const accuracy = numberInput({ oninput: changed });
   const score = numberInput({ oninput: changed });
   const scoreLabel = el("span", {});
   const scoreField = el("div", {}, el("label", { for: "goal-score" }, scoreLabel), score);
   score.id = "goal-score";
   const inputs = el("div", { class: "fields" });
-  const isLevelSet = () => !["maximize", "minimize"].includes(goal.value);
-  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1") };
+  // The limit that suits the goal: its key of [run], and how it is asked for. A map stops at its own accuracy.
+  const limit = () => {
+    if (goal.value === "map") return null;
+    return ["maximize", "minimize"].includes(goal.value) ? ["regret", "Stop at regret", " in units of the value; optional"] : ["f1", "Stop at F1", " such as 0.95; optional"];
+  };
+  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"), accuracy: field("Accuracy ±", accuracy, "of the value, at 99 % of the points") };
   function show() {
-    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share" }[goal.value];
-    replace(inputs, kind ? labelled[kind] : null, scoreField);
-    replace(scoreLabel, isLevelSet() ? "Stop at F1" : "Stop at regret", el("span", { class: "note" }, isLevelSet() ? " such as 0.95; optional" : " in units of the value; optional"));
+    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", map: "accuracy" }[goal.value];
+    const found = limit();
+    replace(inputs, kind ? labelled[kind] : null, found ? scoreField : null);
+    if (found) replace(scoreLabel, found[1], el("span", { class: "note" }, found[2]));
   }
   function readGoal() {
     switch (goal.value) {
       case "level_set": case "level_set_below": return { [goal.value]: neededNumber(threshold, "The threshold") };
+      case "map": return { map: neededNumber(accuracy, "The accuracy") };
       case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
       case "between": case "bands": {
         const thresholds = numbers(several, "The thresholds");
@@ -204,7 +211,11 @@ export function goalPart(changed) {
   show();
   return {
     node: el("div", {}, field("Find", goal), inputs),
-    read: () => ({ goal: readGoal(), run: { [isLevelSet() ? "f1" : "regret"]: optionalNumber(score, "The limit of the score") } }),
+    read: () => {
+      const wanted = readGoal();
+      const found = limit();
+      return { goal: wanted, run: found ? { [found[0]]: optionalNumber(score, "The limit of the score") } : { accuracy: wanted.map } };
+    },
   };
 }
 
@@ -217,7 +228,7 @@ export function costPart(changed) {
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
-  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1; the expected one if it is only known afterwards"), field("The cost", learned), field("Budget", budget, "total cost; optional"),
+  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("The cost", learned)), el("div", { class: "fields" }, field("Budget", budget, "total cost; optional"),
     field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
   function setColumns(columns) {

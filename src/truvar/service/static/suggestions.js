@@ -181,7 +181,7 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
-  const costField = field("Actual cost", cost, view.learns_cost ? "learned from; the expected one counts if it is left out" : undefined);
+  const costField = field("Actual cost", cost, view.learns_cost ? "if known" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
     field("Measured value", value), view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
