@@ -133,15 +133,9 @@ def _goal(answers: ProblemAnswers) -> str:
 def _noise(answers: ProblemAnswers) -> str:
     lines = ["[noise]"]
     if answers.noise is None:
-        lines.append(
-            "# variance = 0.01  # of a measurement, its standard deviation squared; left out: "
-            "learned"
-        )
+        lines.append("# sd = 0.1  # of a measurement, its standard deviation; left out: learned")
     else:
-        lines.append(
-            f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation "
-            "squared"
-        )
+        lines.append(f"sd = {answers.noise!r}  # of a measurement: its standard deviation")
     return "\n".join(lines) + "\n"
 
 

@@ -169,6 +169,7 @@ class CommandMethods(ABC):
         cost: float | None = None,
         key: str | None = None,
         vehicle: str | None = None,
+        noise_sd: float | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -188,6 +189,7 @@ class CommandMethods(ABC):
             vehicle: Vehicle that measured; only for a point of a study with vehicles. Default: the
                 author of the study object if it is a vehicle, otherwise none of them: then no
                 vehicle moves, and no travel is paid.
+            noise_sd: Standard deviation that the measurement really had, its ±, instead of `noise`.
 
         Returns:
             The id of the measurement.
@@ -204,9 +206,10 @@ class CommandMethods(ABC):
 
         Example:
             >>> study.tell(suggestion, 7.3)
-            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
+            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise_sd=0.4)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle))
+        command = Tell(what, y, noise, level, task, cost, key, vehicle, noise_sd=noise_sd)
+        receipt = self.execute(command)
         receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
@@ -303,6 +306,7 @@ class CommandMethods(ABC):
         noise: float | None = None,
         cost: float | None = None,
         was: float | None = None,
+        noise_sd: float | None = None,
     ) -> None:
         """Replace the value of a measurement.
 
@@ -317,6 +321,7 @@ class CommandMethods(ABC):
             was: The value that is replaced, for a correction that may be made late or twice: if it
                 has been made, nothing changes, and if the measurement has a third value by now, it
                 is refused.
+            noise_sd: Standard deviation that the measurement really had, instead of `noise`.
 
         Raises:
             InvalidMeasurementError: If value, noise or cost cannot be used.
@@ -327,7 +332,8 @@ class CommandMethods(ABC):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        self.execute(Correct(what, y, noise, cost, was)).warn(stacklevel=2)
+        command = Correct(what, y, noise, cost, was, noise_sd)
+        self.execute(command).warn(stacklevel=2)
 
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False

@@ -75,6 +75,13 @@ ARGUMENTS: dict[str, Argument] = {
         is_option=True,
         is_measured=True,
     ),
+    "noise_sd": Argument(
+        float,
+        "Actual standard deviation of the measurement, its ±, instead of the variance.",
+        {"ge": 0},
+        is_option=True,
+        is_measured=True,
+    ),
     "cost": Argument(
         float, "Actual cost of the measurement.", {"ge": 0}, is_option=True, is_measured=True
     ),
@@ -250,19 +257,20 @@ class Tell(Command):
     key: str | None = None
     vehicle: str | None = None
     typed: bool = True
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise and cost as floats.
+        """Return the command with value, noise variance and cost as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost)
+        value, noise, cost = check_measurement(self.y, self.noise, self.cost, self.noise_sd)
         if value is self.y and noise is self.noise and cost is self.cost:
             return self
-        return replace(self, y=value, noise=noise, cost=cost)
+        return replace(self, y=value, noise=noise, cost=cost, noise_sd=None)
 
 
 @dataclass(frozen=True)
@@ -334,17 +342,20 @@ class Correct(Command):
     noise: float | None = None
     cost: float | None = None
     was: float | None = None
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise and cost as floats.
+        """Return the command with value, noise variance and cost as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost, corrects=True)
-        return replace(self, y=value, noise=noise, cost=cost)
+        value, noise, cost = check_measurement(
+            self.y, self.noise, self.cost, self.noise_sd, corrects=True
+        )
+        return replace(self, y=value, noise=noise, cost=cost, noise_sd=None)
 
 
 @dataclass(frozen=True)

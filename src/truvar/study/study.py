@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
+from truvar.domain.noise_sd import given_variance
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -96,6 +97,8 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        noise_sd: Standard deviation of a measurement, the ± of the instrument, instead of `noise`:
+            a number, column name, array or function of the points.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
@@ -147,6 +150,7 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        noise_sd: float | str | ArrayLike | Callable[[Array], ArrayLike] | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
@@ -177,7 +181,7 @@ class Study(BaseStudy, LocalViews):
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks, exact_model),
+            prior=Prior(family, mean, given_variance(noise, noise_sd, domain), tasks, exact_model),
             cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,

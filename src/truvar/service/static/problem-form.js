@@ -5,8 +5,9 @@ import { post } from "./api.js";
 import { el, field, numberInput, replace } from "./dom.js";
 import { countNoun, number, parseNumber } from "./format.js";
 
-const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], ["label", "name of the row"], ["cost", "cost"], ["noise", "noise variance"], ["unused", "not used"]];
+const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], ["label", "name of the row"], ["cost", "cost"], ["sd", "± (standard deviation)"], ["noise", "noise variance"], ["unused", "not used"]];
 const COST_NAMES = /cost|price|duration|effort/i;
+const SD_NAMES = /(^|_)(sd|std|stdev|sigma|uncertainty|error)(_|$)/i;
 const NOISE_NAMES = /noise|variance/i;
 const FEW_CHOICES = 20; // different texts up to which a column of texts is a coordinate
 
@@ -75,9 +76,16 @@ export function tablePart(changed) {
     return {
       domain: { table: file.name, columns, label: named("label")[0], context: context.length ? context : undefined, ...dropped },
       cost: named("cost").length ? { column: named("cost")[0] } : {},
-      noise: named("noise").length ? { column: named("noise")[0] } : {},
+      noise: readNoise(named),
       columns: file.columns.filter((column) => columns.includes(column.name)),
     };
+  }
+  function readNoise(named) {
+    const [sd] = named("sd");
+    const [variance] = named("noise");
+    if (sd && variance) throw new Error("Choose one column for the noise: standard deviations or variances.");
+    if (sd) return { sd };
+    return variance ? { column: variance } : {};
   }
   return { node: el("div", {}, zone, alert, list), read, tables: () => (file ? { [file.name]: file.text } : {}), suggestedName: () => file?.name.replace(/\.[^.]*$/, "") };
 }
@@ -87,6 +95,7 @@ function roleChoice(column, rows, changed) {
   if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
   else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
   else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
+  else if (column.kind === "number" && SD_NAMES.test(column.name)) role = "sd";
   else if (column.kind === "number" && NOISE_NAMES.test(column.name)) role = "noise";
   else if (/^(value|target|result)$/i.test(column.name)) role = "unused";
   const node = el("select", { onchange: changed }, ROLES.map(([value, text]) => el("option", { value }, text)));
@@ -229,7 +238,7 @@ export function costPart(changed) {
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
   const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("The cost", learned)), el("div", { class: "fields" }, field("Budget", budget, "total cost; optional"),
-    field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
+    field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "its ±; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
   function setColumns(columns) {
     const named = columns.filter((column) => column.low !== undefined && column.low !== null);
@@ -247,7 +256,7 @@ export function costPart(changed) {
     const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (travelRates.length ? 1 : undefined) };
     return {
       cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
-      noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
+      noise: { sd: deviation },
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
     };
   }

@@ -118,7 +118,7 @@ function suggestionCard(study, suggestion, message) {
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, costText(suggestion)];
   if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
-  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
+  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (± ${number(Math.sqrt(suggestion.noise), 3)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const expectation = el("p", { class: "expectation" });
@@ -168,10 +168,10 @@ function suggestionCard(study, suggestion, message) {
     const y = readNumber(value, "The measured value");
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
-    if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (noise.value.trim()) body.noise_sd = readNumber(noise, "The standard deviation");
     if (!(await question.isConfirmed(body, check))) return false;
     const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined)) {
+    if (repeats.length && (body.cost !== undefined || body.noise_sd !== undefined)) {
       throw new Error("Repeated values count with the expected cost and noise; leave these two out.");
     }
     const answer = repeats.length
@@ -186,7 +186,7 @@ function suggestionCard(study, suggestion, message) {
     field("Measured value", value), view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, view.learns_cost ? null : costField, field("Noise variance", noise)),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, field("±", noise, "standard deviation")),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && value.value.trim() !== "";
@@ -257,7 +257,7 @@ export function confirmation(value) {
 
 // Inputs for level, task and vehicle of a point, where a study has them; read() adds them to a body.
 export function pointOptions(view) {
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: ± ${l.variance === null ? "by place" : number(Math.sqrt(l.variance), 3)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
   const vehicle = vehicleChoice(view, "none of them");
   const fields = [level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null];
