@@ -24,6 +24,7 @@ from truvar.algorithm.availability import (
 )
 from truvar.algorithm.cost_learner import CostLearner
 from truvar.algorithm.covering import cover_cost, information_bound
+from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import Selection, choose, in_model_units
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace
@@ -32,6 +33,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
 from truvar.domain.given_context import ContextSlice
 from truvar.domain.goals import Goal, Regions
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Origin
 from truvar.engines import Engine, EngineLike
 from truvar.messages import for_interface
@@ -53,8 +55,10 @@ class ActiveLearner:
         cost: Cost of a measurement; None: 1 everywhere, or the noise level's own cost.
         seed: Seed of everything that is drawn.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
+        repeats: Whether places may be measured again, or how often; see `domain.repeats`.
 
     Attributes:
+        pending: The pending actions, in the order they were suggested.
         surrogate: The model.
         costs: What measurements cost, as far as it is known.
         weights: How much each point of the domain matters for the goal. (n,)
@@ -78,8 +82,11 @@ class ActiveLearner:
         cost: CostLike | None = None,
         seed: int = 0,
         engine: EngineLike = None,
+        repeats: Repeats = None,
     ) -> None:
         self.domain = domain
+        self.repeats = repeats
+        self.pending: list[Action] = []
         self.goal = policy.confidence.resolve_goal(goal)
         self.policy = policy
         self.seed = seed
@@ -92,6 +99,8 @@ class ActiveLearner:
             goal.check_logarithm(
                 for_interface('transform="log"', problem='[model] transform = "log"')
             )
+        if prior.outcome is not None:
+            prior.outcome.check_goal(goal)
         self.surrogate = Surrogate(
             domain,
             prior,
@@ -130,6 +139,7 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+        self.pending = [other for other in pending if other.id != action.id]
 
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()
@@ -154,6 +164,8 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+        told = {action.id for action, _ in observations}
+        self.pending = [other for other in pending if other.id not in told]
 
     def use_cost(self, cost: CostLike | None) -> None:
         """Use another cost of a measurement from now on."""
@@ -199,11 +211,13 @@ class ActiveLearner:
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions."""
-        self.surrogate.set_pending(actions)
+        self.pending = list(actions)
+        self.surrogate.set_pending(self.pending)
 
     def add_pending(self, action: Action) -> None:
         """Append one pending action."""
         self.surrogate.add_pending(action)
+        self.pending.append(action)
 
     def adopt(self, model: Model) -> None:
         """Take a fitted model as known from now on. Only before the first observation."""
@@ -270,8 +284,10 @@ class ActiveLearner:
         if self.costs.update(self.observations) or is_fitted_again:
             self._actions_noise = noise
             self._actions = ActionSpace(self.domain, noise, self.costs.cost, tasks)
-        if self._actions.availability is not self.availability:
-            self._actions = self._actions.limited_to(self.availability)
+        availability = self.availability
+        closed = closed_places(self, self._actions.closed)
+        if self._actions.availability is not availability or self._actions.closed is not closed:
+            self._actions = self._actions.limited_to(availability, closed)
         return self._actions
 
     @property

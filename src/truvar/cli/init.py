@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from truvar.cli._common import Command, add_path
+from truvar.cli._common import Command, add_path, positive
 from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
@@ -52,6 +52,17 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
     sub.add_argument("--accuracy", type=float, help="accuracy of a map")
+    sub.add_argument(
+        "--repeats",
+        type=positive(int),
+        metavar="N",
+        help="measurements of a place, at most; 1 if it cannot be measured again",
+    )
+    sub.add_argument(
+        "--outcome",
+        choices=("binary", "count"),
+        help="what a measurement gives: yes or no, or a number of events (default: a number)",
+    )
     sub.add_argument(
         "--defaults",
         action="store_true",
@@ -113,12 +124,17 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         "max",
         _goal,
     )
+    outcome = arguments.outcome
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
-        threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
+        subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
+        threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
     accuracy = arguments.accuracy
     if goal == "map" and accuracy is None:
         accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
+    noise = None
+    if outcome is None:
+        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -126,7 +142,8 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         box=box,
         goal=goal,
         threshold=threshold,
-        noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
+        noise=noise,
+        outcome=outcome,
         cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
@@ -135,6 +152,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
         accuracy=accuracy,
+        repeats=arguments.repeats,
     )
 
 
@@ -296,7 +314,7 @@ INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
     "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
-    "--threshold 4 --defaults",
+    "--threshold 4 --defaults\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
     _init_arguments,
     _init,
 )

@@ -25,6 +25,8 @@ class Action:
         vehicle: Name of the vehicle or crew that measures; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it is not
             told as a repeat.
+        exposure: Exposure of a measurement that counts events, such as its duration; None: that of
+            the study, or it counts none.
         expected_cost: What it was expected to cost, if costs are learned; None otherwise.
         cost_given: Whether the cost came with the value, so that costs are learned from it.
     """
@@ -40,6 +42,7 @@ class Action:
     noise_given: bool = False
     vehicle: str | None = None
     repeats: int | None = None
+    exposure: float | None = None
     expected_cost: ExpectedCost | None = None
     cost_given: bool = False
 

@@ -95,9 +95,9 @@ class Cost:
             travel.
         magnitude: Rate per unit of the absolute coordinate, by column.
         setup: Cost that is added where a column changes, by column: "hard to change" factors.
-        start: Position before the first measurement, which then pays travel and set-up too: all
-            coordinates by column, not necessarily a point of the domain; or the name of a place of
-            the network or matrix.
+        start: Position before the first measurement, which then pays travel and set-up too: the
+            coordinates by column that travel and set-up depend on, not necessarily a point of the
+            domain; or the name of a place of the network or matrix.
         must_return: Whether the return leg to the start must fit into the budget. Measurements that
             leave too little for it are not suggested.
 

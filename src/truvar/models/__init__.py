@@ -29,6 +29,7 @@ __all__, __getattr__, __dir__ = offer(
             "stationary_form",
             "to_sklearn",
         ),
+        "likelihoods": ("Binary", "OUTCOMES", "Outcome", "outcome_named"),
         "likelihoods.gaussian": ("LARGEST_LEARNED",),
         "mean": ("MeanLike",),
         "observations": ("Observations",),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar.report._plot_data import PlotData, optimum_name
+from truvar.domain.repeats import Repeats, max_measurements
+from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
 from truvar.report.formatting import (
     cost_phrase,
@@ -19,6 +20,7 @@ from truvar.report.formatting import (
     format_score,
     format_shown,
 )
+from truvar.report.goal_views import view_of
 from truvar.report.limit_progress import limit_progress
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from truvar.acquisition import Policy
     from truvar.domain.costs import Tasks
     from truvar.domain.domain import Domain
+    from truvar.models.likelihoods import Outcome
     from truvar.models.transforms import OutputTransform
     from truvar.study.result import BestObserved, Result
     from truvar.study.study import Study
@@ -51,6 +54,14 @@ def describe_policy(policy: Policy) -> str:
         if getattr(policy, key) != value
     ]
     return f"{name} ({', '.join(options)})" if options else name
+
+
+def describe_repeats(repeats: Repeats) -> str:
+    """Return how often a place may be measured, in words."""
+    if repeats is None or repeats is True:
+        return "wherever they pay" + ("" if repeats else "; batches prefer other places")
+    limit = max_measurements(repeats)
+    return f"every place is measured {'once' if limit == 1 else f'at most {limit} times'}"
 
 
 def describe_budget(study: Study) -> str:
@@ -118,11 +129,12 @@ def describe_expected(result: Result) -> list[tuple[str, str]]:
     if statements.score is None or not statements.is_known:
         return [(name, "not known yet: no model")]
     text = format_score(result.goal.score, statements.score)
-    if result.goal.seeks_optimum:
-        text += f" from the {optimum_name(result.goal)}"
+    text += view_of(result.goal).truth_note()
     if statements.expected_misclassified is not None:
+        # The points above a share of the maximum are reported by their means.
+        side = "its more probable side" if result.goal.known_thresholds else "the side of its mean"
         text += (
-            f"; with every point on its more probable side, about "
+            f"; with every point on {side}, about "
             f"{statements.expected_misclassified:.3g} of "
             f"{count_noun(len(result.mean), 'point')} are wrong"
         )
@@ -142,10 +154,17 @@ def describe_bounds(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def describe_transform(transform: OutputTransform) -> str | None:
-    """Return how values are transformed before they are modelled; None if they are not."""
+def describe_transform(transform: OutputTransform, outcome: Outcome | None = None) -> str | None:
+    """Return how values are transformed before they are modelled; None if they are not.
+
+    Args:
+        transform: The transform.
+        outcome: What measurements give; None: numbers with normal noise.
+    """
     if transform.is_identity:
         return None
+    if outcome is not None:
+        return outcome.description
     if transform.log:
         return "values are modelled as their logarithms"
     power = round(transform.power, 2)
@@ -247,9 +266,11 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
     ]
     progress = limit_progress(study, result, RunLimits.of(study.limits))
     rows[2:2] = [("progress", text) for text in progress_texts({"progress": progress})]
-    transform = describe_transform(study.transform)
+    transform = describe_transform(study.transform, study.outcome)
     if transform is not None:
         rows.append(("model", transform))
+    if study.repeats is not None:
+        rows.append(("repeats", describe_repeats(study.repeats)))
     rows += describe_infeasible(study, result)
     tasks = describe_tasks(study)
     if tasks is not None:

@@ -78,6 +78,8 @@ def _expected_value(study: Study, suggestion: Suggestion) -> str:
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:
+    if study.outcome is not None:
+        return study.outcome.precision
     if suggestion.noise == 0:
         text = "exact"
     elif study.lookahead(suggestion) is None:

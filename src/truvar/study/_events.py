@@ -20,6 +20,7 @@ from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import ExpectedCost
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
@@ -45,6 +46,7 @@ class StudyConfig:
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
+        repeats: Whether places may be measured again, or how often; None: where it pays.
     """
 
     domain: Domain
@@ -57,6 +59,7 @@ class StudyConfig:
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
+    repeats: Repeats = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -64,7 +67,14 @@ class StudyConfig:
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""
         return ActiveLearner(
-            self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine
+            self.domain,
+            self.goal,
+            self.policy,
+            self.prior,
+            self.cost,
+            self.seed,
+            self.engine,
+            self.repeats,
         )
 
     def to_details(self) -> dict[str, Any]:
@@ -74,6 +84,8 @@ class StudyConfig:
         }
         if not self.vehicles:
             del details["vehicles"]
+        if self.repeats is None:
+            del details["repeats"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:
@@ -150,6 +162,8 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         details["who"] = action.vehicle
     if action.repeats is not None:
         details["repeats"] = action.repeats
+    if action.exposure is not None:
+        details["exposure"] = action.exposure
     if action.expected_cost is not None:
         details["expected_cost"] = asdict(action.expected_cost)
         details["cost_told"] = action.cost_given
@@ -186,6 +200,7 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         noise_given=details["noise_told"],
         vehicle=details.get("who"),
         repeats=details.get("repeats"),
+        exposure=details.get("exposure"),
         expected_cost=expected,
         cost_given=details.get("cost_told", False),
     )

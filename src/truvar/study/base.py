@@ -13,6 +13,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
 from truvar.study._command_methods import CommandMethods
@@ -42,6 +43,8 @@ class BaseStudy(CommandMethods):
         travels: Whether the cost depends on the last position.
         learns_cost: Whether costs are learned from those told with the values.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
+        repeats: Whether a place may be suggested again, or the number of measurements of a place;
+            None: where it pays.
         must_return: Whether the return leg to the start is compulsory.
     """
 
@@ -56,6 +59,7 @@ class BaseStudy(CommandMethods):
     travels: bool
     learns_cost: bool
     vehicles: dict[str, Vehicle]
+    repeats: Repeats
     must_return: bool
 
     returns = deprecated_attribute("must_return", removed_in="0.5.0")

@@ -23,6 +23,7 @@ from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
 from truvar.domain.noise_sd import given_variance
+from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -33,6 +34,7 @@ from truvar.exceptions import (
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
+from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
 from truvar.storage.base import Event as StoredEvent
@@ -99,6 +101,10 @@ class Study(BaseStudy, LocalViews):
             points, or `NoiseLevels`; None: learned from the measurements.
         noise_sd: Standard deviation of a measurement, the ± of the instrument, instead of `noise`:
             a number, column name, array or function of the points.
+        outcome: What a measurement gives: None for a number with normal noise, "binary" or
+            `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
+            Thresholds and statements are then about the probability of a yes, or the rate of the
+            events, and kernel, mean and noise are learned.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
@@ -111,6 +117,10 @@ class Study(BaseStudy, LocalViews):
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
+        repeats: Whether a place may be suggested again: False for exact or destructive
+            measurements, a number for that many measurements of a place, True wherever it pays per
+            unit cost. Default: where it pays, but a batch goes to other places rather than save
+            travel. Values that are told are always taken.
         policy: How the next measurement is chosen: a policy or its name; default: "auto".
             `TruVaR()` is the algorithm of the paper.
         start: The first suggestion: "random", an index or a point; default: the policy's own
@@ -151,11 +161,13 @@ class Study(BaseStudy, LocalViews):
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
         noise_sd: float | str | ArrayLike | Callable[[Array], ArrayLike] | None = None,
+        outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
+        repeats: bool | int | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -181,13 +193,21 @@ class Study(BaseStudy, LocalViews):
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, given_variance(noise, noise_sd, domain), tasks, exact_model),
+            prior=Prior(
+                family,
+                mean,
+                given_variance(noise, noise_sd, domain),
+                tasks,
+                exact_model,
+                outcome_named(outcome),
+            ),
             cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
             limits=check_study_limits(limits, goal),
             vehicles=check_vehicles(vehicles),
+            repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")
         if isinstance(tasks, Tasks):
@@ -217,6 +237,7 @@ class Study(BaseStudy, LocalViews):
         self.travels = actions.travels
         self.learns_cost = actions.learns_cost
         self.vehicles = dict(config.vehicles)
+        self.repeats = config.repeats
         self.must_return = actions.must_return
         self._state = state
         self._session = StudySession(state, event_log)
