@@ -131,6 +131,7 @@ class Problem:
             "mean": settings.model.mean,
             "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
+            "noise_sd": settings.noise.sd,
             "outcome": _build_outcome(settings.outcome),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
@@ -142,6 +143,8 @@ class Problem:
             "limits": self.run,
             "name": self.name,
         }
+        if "noise" in overrides or "noise_sd" in overrides:
+            arguments.update(noise=None, noise_sd=None)
         arguments.update(overrides)
         return Study(self.domain, arguments.pop("goal"), **arguments)
 
