@@ -22,6 +22,7 @@ from truvar.algorithm.availability import (
     failures_left,
     place_of,
 )
+from truvar.algorithm.cost_learner import CostLearner
 from truvar.algorithm.covering import cover_cost, information_bound
 from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import Selection, choose, in_model_units
@@ -59,6 +60,7 @@ class ActiveLearner:
     Attributes:
         pending: The pending actions, in the order they were suggested.
         surrogate: The model.
+        costs: What measurements cost, as far as it is known.
         weights: How much each point of the domain matters for the goal. (n,)
         state: Regions, bounds and epoch after the last observation; the bounds are in the units of
             the model's transform. `reported_state` has them in the user's.
@@ -89,14 +91,16 @@ class ActiveLearner:
         self.policy = policy
         self.seed = seed
         self.weights = goal.weights_on(domain)
-        self._cost = cost
+        self.costs = CostLearner(domain, cost, prior.tasks, seed)
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
-        self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
+        self._actions = ActionSpace(domain, self._actions_noise, self.costs.cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             goal.check_logarithm(
                 for_interface('transform="log"', problem='[model] transform = "log"')
             )
+        if prior.outcome is not None:
+            prior.outcome.check_goal(goal)
         self.surrogate = Surrogate(
             domain,
             prior,
@@ -165,7 +169,7 @@ class ActiveLearner:
 
     def use_cost(self, cost: CostLike | None) -> None:
         """Use another cost of a measurement from now on."""
-        self._cost = cost
+        self.costs = CostLearner(self.domain, cost, self._actions.tasks, self.seed)
         self._actions = ActionSpace(self.domain, self._actions_noise, cost, self._actions.tasks)
 
     def exclude(self, place: Place, reason: str | None = None) -> None:
@@ -276,10 +280,10 @@ class ActiveLearner:
         """Everything that can be measured, with the noise variance in use."""
         tasks = self.surrogate.action_tasks
         noise = self.surrogate.noise
-        # They were fitted again.
-        if self._actions_noise is not noise or self._actions.tasks is not tasks:
+        is_fitted_again = self._actions_noise is not noise or self._actions.tasks is not tasks
+        if self.costs.update(self.observations) or is_fitted_again:
             self._actions_noise = noise
-            self._actions = ActionSpace(self.domain, noise, self._cost, tasks)
+            self._actions = ActionSpace(self.domain, noise, self.costs.cost, tasks)
         availability = self.availability
         closed = closed_places(self, self._actions.closed)
         if self._actions.availability is not availability or self._actions.closed is not closed:

@@ -171,7 +171,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
     surrogate = learner.surrogate
     excluded = learner.excluded
     best = best_observed(learner)
-    best_y = None if best is None else float(surrogate.transform.forward(best[1]))
+    best_y = None if best is None else _modelled_value(surrogate, *best)
     return PolicyContext(
         engine=surrogate.engine,
         goal=learner.model_goal,
@@ -196,7 +196,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
 
 def in_model_units(surrogate: Surrogate, table: Candidates) -> Candidates:
     """Return a table with the variances of the observation model, in the units of the model."""
-    variances = surrogate.modelled_variances(table.noise, table.points)
+    variances = surrogate.modelled_variances(table.noise, table.points, table.sites)
     return table if variances is table.noise else replace(table, noise=variances)
 
 
@@ -337,8 +337,18 @@ def _refine(
 
 def _values_in_model(learner: ActiveLearner) -> list[tuple[Action, float]]:
     """Return `eligible_observations` with their values in the units of the model."""
-    forward = learner.surrogate.transform.forward
-    return [(action, float(forward(y))) for action, y in eligible_observations(learner)]
+    surrogate = learner.surrogate
+    return [
+        (action, _modelled_value(surrogate, action, y))
+        for action, y in eligible_observations(learner)
+    ]
+
+
+def _modelled_value(surrogate: Surrogate, action: Action, y: float) -> float:
+    """Return a measured value in the units of the model; for an outcome, the mean of f there."""
+    if surrogate.outcome is None:
+        return float(surrogate.transform.forward(y))
+    return float(surrogate.predict_modelled(action.point[None, :])[0][0])
 
 
 def _take(table: Candidates, rows: Index | None) -> Candidates:

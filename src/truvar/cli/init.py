@@ -23,6 +23,7 @@ _GOAL_WORDS = {
     "level": "level_set",
     "within": "within",
     "within-min": "within_of_min",
+    "map": "map",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -47,18 +48,25 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level", "within", "within-min"),
-        help="what to look for; above and below are those of a threshold, level is above, and "
-        "within is a margin of the highest value, within-min of the lowest",
+        choices=("max", "min", "above", "below", "level", "within", "within-min", "map"),
+        help="what to look for; above and below are those of a threshold, level is above, within "
+        "is a margin of the highest value, within-min of the lowest, and map is the value "
+        "everywhere",
     )
     sub.add_argument(
         "--threshold", type=float, help="threshold of above, below or level; margin of within"
     )
+    sub.add_argument("--accuracy", type=float, help="accuracy of a map")
     sub.add_argument(
         "--repeats",
         type=positive(int),
         metavar="N",
         help="measurements of a place, at most; 1 if it cannot be measured again",
+    )
+    sub.add_argument(
+        "--outcome",
+        choices=("binary", "count"),
+        help="what a measurement gives: yes or no, or a number of events (default: a number)",
     )
     sub.add_argument(
         "--defaults",
@@ -116,13 +124,22 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         columns = list(box)
         name = ask("Name of the study", "study", str)
     goal = _GOAL_WORDS.get(arguments.goal or "") or ask(
-        "Look for the max, the min, or the points above or below a threshold (max/min/above/below)",
+        "Look for the max, the min, the points above or below a threshold, or a map of the values "
+        "everywhere (max/min/above/below/map)",
         "max",
         _goal,
     )
+    outcome = arguments.outcome
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
-        threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
+        subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
+        threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
+    accuracy = arguments.accuracy
+    if goal == "map" and accuracy is None:
+        accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
+    noise = None
+    if outcome is None:
+        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -130,14 +147,16 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         box=box,
         goal=goal,
         threshold=threshold,
-        noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
-        cost=ask("Cost of a measurement, in any unit", "1", _number),
+        noise=noise,
+        outcome=outcome,
+        cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
             "",
             _rates(columns),
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
+        accuracy=accuracy,
         repeats=arguments.repeats,
     )
 
@@ -245,7 +264,7 @@ def _goal(answer: str) -> str:
     if word in _GOAL_WORDS.values():
         return word
     if word not in _GOAL_WORDS:
-        raise ValueError("answer max, min, above or below")
+        raise ValueError("answer max, min, above, below or map")
     return _GOAL_WORDS[word]
 
 
@@ -256,6 +275,11 @@ def _number(answer: str) -> float:
         return parse_number(answer, "the answer")
     except TruvarError as error:
         raise ValueError(str(error)) from None
+
+
+def _cost(answer: str) -> float | None:
+    """Return a cost; None: it is only known afterwards, and learned."""
+    return None if answer.lower() == "learned" else _number(answer)
 
 
 def _optional_number(answer: str) -> float | None:
@@ -295,7 +319,7 @@ INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
     "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
-    "--threshold 4 --defaults",
+    "--threshold 4 --defaults\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
     _init_arguments,
     _init,
 )

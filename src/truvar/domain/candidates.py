@@ -15,7 +15,7 @@ points of D, which M, H and L refer to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -116,9 +116,11 @@ class CoordinateFunction:
 
     Attributes:
         function: Takes coordinates (q, d) and returns (q,).
+        has_tasks: Whether the coordinates that it takes have the index of the task last.
     """
 
     function: Callable[[Array], Array]
+    has_tasks: bool = False
 
     def __call__(self, points: Array) -> Array:
         """Return the values at points (q, d)."""
@@ -218,6 +220,11 @@ class ActionSpace:
         )
 
     @property
+    def learns_cost(self) -> bool:
+        """Whether costs are expectations, learned from those of the measurements."""
+        return isinstance(self._base, CoordinateFunction)
+
+    @property
     def must_return(self) -> bool:
         """Whether a vehicle must be able to return to its start within the budget."""
         return isinstance(self._cost, Cost) and self._cost.must_return
@@ -231,7 +238,7 @@ class ActionSpace:
         if location is None:
             return None
         if not isinstance(location, str):
-            return self.domain.array(location)
+            return self._coordinates(location)
         if not self._travel or not all(part.knows(location) for part in self._travel):
             raise InvalidArgumentError(
                 f"the place {location!r} is not known: every part of the travel must be a Network "
@@ -244,6 +251,22 @@ class ActionSpace:
                 "its coordinates"
             )
         return location
+
+    def _coordinates(self, location: Mapping[str, Any]) -> Array:
+        """Return the coordinates of a position, NaN where no cost depends on one and none is given."""
+        used: set[int] = set()
+        for part in self._travel:
+            used |= set(range(len(self.domain.columns)) if part.columns is None else part.columns)
+        if isinstance(self._cost, Cost):
+            used |= {changing_column(self.domain, name) for name in self._cost.setup}
+        columns = self.domain.columns
+        absent = {k for k, name in enumerate(columns) if name not in location} - used
+        stand_in = self.domain.named(self.domain.points[0])
+        given = {columns[k]: stand_in[columns[k]] for k in sorted(absent)} if used else {}
+        x = self.domain.array({**location, **given})
+        if used:
+            x[sorted(absent)] = np.nan
+        return x
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
         """Return the travel cost from each origin to each destination: (a, b), without set-up."""
@@ -380,7 +403,7 @@ class ActionSpace:
             last: Last position, shape (d,), or None; or a `Departure`.
         """
         points = self.domain.canonical(points)
-        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
         anywhere = all(
             isinstance(value, (float, int)) or callable(value) for value in (*noise, base)
@@ -427,12 +450,9 @@ class ActionSpace:
             own_noise = self.tasks.noise_of(task, self.n_levels)
             if own_noise is not None:
                 noises[rows] = own_noise
-            if (
-                self.tasks.cost is not None
-            ):  # the cost of a task replaces the base cost; travel is still paid
-                costs[rows] = (
-                    costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
-                )
+            own_cost = _cost_of_task(self.tasks, self._base, points, task)
+            if own_cost is not None:  # it replaces the base cost; travel is still paid
+                costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + own_cost
         if (costs <= 0).any():
             task = int(np.argmax((costs <= 0).any(axis=1))) // m
             raise InvalidArgumentError(
@@ -530,12 +550,19 @@ class ActionSpace:
         """Return the part of the cost that is a number, column or array, at points."""
         if callable(self._cost):
             return np.zeros(len(points))
-        base: Any = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         if isinstance(base, CoordinateFunction):
+            if base.has_tasks:
+                points = np.column_stack([points, np.zeros(len(points))])  # of the target
             return check_nonnegative_array(base(points), "cost", count=len(points))
         return check_nonnegative_array(
             self._on_domain(base, "cost", index), "cost", count=len(points)
         )
+
+    @property
+    def _base(self) -> Any:
+        """The part of the cost that is a number, column, array or `CoordinateFunction`."""
+        return self._cost.base if isinstance(self._cost, Cost) else self._cost
 
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
         """Return a number as it is, and a column or array over the domain at the rows `index`."""
@@ -567,3 +594,12 @@ def _coordinates(position: Array | str | None) -> Array | None:
             f"a cost function needs coordinates, got the place {position!r}; give them"
         )
     return position
+
+
+def _cost_of_task(tasks: Tasks, base: Any, points: Array, task: int) -> float | Array | None:
+    """Return what a task costs instead of the base cost: a number or (m, 1); None: as much."""
+    if tasks.cost is not None:
+        return tasks.cost[task]
+    if not (isinstance(base, CoordinateFunction) and base.has_tasks):
+        return None
+    return base(np.column_stack([points, np.full(len(points), task)]))[:, None]

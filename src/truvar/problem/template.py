@@ -15,7 +15,7 @@ SIDES = {
     "within": "within this margin of the highest:",
     "within_of_min": "within this margin of the lowest:",
 }
-_GOALS = ("maximize", "minimize", *SIDES)
+_GOALS = ("maximize", "minimize", *SIDES, "map")
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -28,17 +28,20 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize", or a key of `SIDES`.
+        goal: "maximize", "minimize", "map", or a key of `SIDES`.
         threshold: The threshold of a level set, or its margin.
+        accuracy: The accuracy of a map.
         noise: Standard deviation of a measurement; None: learned.
-        cost: Cost of a measurement.
+        cost: Cost of a measurement; None: only known afterwards, and learned.
         travel: Cost per unit of distance along some coordinates.
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
         repeats: Number of measurements of a place, at most; None: as many as pay.
+        outcome: "binary" or "count", if a measurement gives that; None: a number.
 
     Raises:
-        InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
+        InvalidArgumentError: If a level set has no threshold, a map has no accuracy, or there are
+            no coordinates.
     """
 
     name: str
@@ -48,11 +51,13 @@ class ProblemAnswers:
     goal: str = "maximize"
     threshold: float | None = None
     noise: float | None = None
-    cost: float = 1.0
+    cost: float | None = 1.0
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
+    accuracy: float | None = None
     repeats: int | None = None
+    outcome: str | None = None
 
     def __post_init__(self) -> None:
         if self.goal not in _GOALS:
@@ -62,6 +67,12 @@ class ProblemAnswers:
         if self.goal in SIDES and self.threshold is None:
             raise InvalidArgumentError(
                 "a level set needs a threshold or a margin, got none; give one such as 7.0"
+            )
+        if self.goal == "map" and self.accuracy is None:
+            raise InvalidArgumentError("a map needs an accuracy, got none; give one such as 0.3")
+        if self.outcome not in _OUTCOMES:
+            raise InvalidArgumentError(
+                f"outcome must be binary or count, got {self.outcome!r}; give one of them, or none"
             )
         if not self.columns:
             raise InvalidArgumentError(
@@ -79,8 +90,7 @@ def problem_template(answers: ProblemAnswers) -> str:
         _head(answers),
         _domain(answers),
         _goal(answers),
-        _MODEL,
-        _noise(answers),
+        *([_MODEL, _noise(answers)] if answers.outcome is None else []),
         _cost(answers),
         _run(answers),
     ]
@@ -96,6 +106,17 @@ _MODEL = """[model]
 """
 
 
+# by the outcome
+_OUTCOMES = {
+    None: "",
+    "binary": 'outcome = "binary"  # a measurement gives yes (1) or no (0); thresholds are '
+    "probabilities\n"
+    '# outcome = {kind = "binary", guess = 0.5, lapse = 0.02}  # of two alternatives\n',
+    "count": 'outcome = "count"  # a measurement gives a number of events; thresholds are rates\n'
+    '# outcome = {kind = "count", exposure = 2.0}  # time, area or volume of a measurement\n',
+}
+
+
 def _head(answers: ProblemAnswers) -> str:
     return (
         "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
@@ -103,6 +124,7 @@ def _head(answers: ProblemAnswers) -> str:
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
         f"{_repeats(answers.repeats)}"
+        f"{_OUTCOMES[answers.outcome]}"
     )
 
 
@@ -129,36 +151,45 @@ def _domain(answers: ProblemAnswers) -> str:
 
 def _goal(answers: ProblemAnswers) -> str:
     if answers.goal in SIDES:
-        question = f"where is the value {SIDES[answers.goal]} this?"
+        question = f"where is the {_subject(answers)} {SIDES[answers.goal]} this?"
         if answers.goal.startswith("within"):
-            question = f"where is the value {SIDES[answers.goal].rstrip(':')} value?"
+            question = f"where is the {_subject(answers)} {SIDES[answers.goal].rstrip(':')} value?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
+    if answers.goal == "map":
+        return f"[goal]\nmap = {answers.accuracy!r}  # know the value everywhere, within ± this\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
-        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
+        f"[goal]\n{answers.goal} = true  # where is the {_subject(answers)} {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
         "# within = 0.02  # or: where is it within 0.02 of the highest value?\n"
+        "# map = 0.3  # or: what is it everywhere, within ±0.3?\n"
     )
+
+
+def _subject(answers: ProblemAnswers) -> str:
+    """Return what the goal is about."""
+    return {"binary": "probability of yes", "count": "rate"}.get(answers.outcome or "", "value")
 
 
 def _noise(answers: ProblemAnswers) -> str:
     lines = ["[noise]"]
     if answers.noise is None:
-        lines.append(
-            "# variance = 0.01  # of a measurement, its standard deviation squared; left out: "
-            "learned"
-        )
+        lines.append("# sd = 0.1  # of a measurement, its standard deviation; left out: learned")
     else:
-        lines.append(
-            f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation "
-            "squared"
-        )
+        lines.append(f"sd = {answers.noise!r}  # of a measurement: its standard deviation")
     return "\n".join(lines) + "\n"
 
 
 def _cost(answers: ProblemAnswers) -> str:
-    lines = ["[cost]", f"base = {answers.cost!r}  # of each measurement, in any unit"]
+    lines = ["[cost]"]
+    if answers.cost is None:
+        lines += [
+            "learned = true  # told with each value",
+            "# prior = 10.0  # what a measurement is expected to cost before any is known",
+        ]
+    else:
+        lines.append(f"base = {answers.cost!r}  # of each measurement, in any unit")
     if answers.travel:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
         lines.append(f"travel = {{{rates}}}  # cost per unit of distance from the last place")
@@ -178,6 +209,11 @@ def _run(answers: ProblemAnswers) -> str:
     lines.append(f"{steps}  # number of measurements")
     if answers.goal in SIDES:
         lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
+    elif answers.goal == "map":
+        lines.append(
+            f"accuracy = {answers.accuracy!r}  # stop when 99 % of the points are known within ± "
+            "this, with 95 % probability"
+        )
     else:
         lines.append(
             "# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % "

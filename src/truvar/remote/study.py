@@ -72,6 +72,7 @@ class RemoteStudy(CopiedViews):
         self.vehicles = deserialize(definition.get("vehicles", {}))
         self.repeats = deserialize(definition.get("repeats"))
         self.travels = definition["travels"]
+        self.learns_cost = definition.get("learns_cost", False)
         self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 

@@ -16,7 +16,7 @@ from truvar.messages import format_coordinates
 from truvar.models.priors import PLUG_IN_REFIT_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
-from truvar.report.formatting import describe_columns, format_number
+from truvar.report.formatting import describe_columns, format_number, format_question
 from truvar.report.status import describe_policy, describe_repeats, task_correlations
 from truvar.report.terminal import TerminalStyle
 
@@ -47,7 +47,7 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         terminal: Width, colours and letters to use.
     """
     heading = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{heading}: {study.goal.question}\n{terminal.rows(problem_rows(problem, study))}"
+    return f"{heading}: {format_question(study)}\n{terminal.rows(problem_rows(problem, study))}"
 
 
 def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
-        ("noise", _noise(spec.get("noise", {}), study.tasks)),
+        _noise_row(spec, study),
         (
             "cost",
             f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement "
@@ -163,7 +163,7 @@ def _learned_model(problem: Problem) -> str:
         parts.append("the most probable hyperparameters count as known")
     if learned.transform == "log":
         parts.append("values are modelled as their logarithms")
-    elif _may_take_a_power(problem, learned):
+    elif "outcome" not in problem.spec and _may_take_a_power(problem, learned):
         parts.append("values are modelled as a power of them if they call for one")
     return "; ".join(parts)
 
@@ -171,7 +171,7 @@ def _learned_model(problem: Problem) -> str:
 def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     """Return whether a power of the values is tried: mean, noise and threshold must not be given relative to them."""
     noise = problem.spec.get("noise", {})
-    has_noise = bool(noise) and noise.get("variance") != 0
+    has_noise = bool(noise) and noise.get("variance") != 0 and noise.get("sd") != 0
     is_relative = (
         "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
     )
@@ -217,6 +217,13 @@ def _tasks(tasks: Tasks) -> str:
     return f"{descriptions[0]}; can be measured instead: {', '.join(descriptions[1:])}"
 
 
+def _noise_row(spec: Mapping[str, Any], study: Study) -> tuple[str, str]:
+    """Return what is said of single measurements: their noise, or what they give."""
+    if study.outcome is not None:
+        return "outcome", study.outcome.description
+    return "noise", _noise(spec.get("noise", {}), study.tasks)
+
+
 def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
     if tasks is not None and tasks.noise is not None:
         if "levels" in spec:
@@ -225,6 +232,8 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         return "that of the task"
     if "variance" in spec:
         return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
+    if "sd" in spec:
+        return _sd_text(spec["sd"])
     if "column" in spec:
         return f"variance from column {spec['column']}"
     if "levels" in spec:
@@ -234,6 +243,12 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         ]
         return f"levels to choose from: {', '.join(levels)}"
     return "learned from the values as they come"
+
+
+def _sd_text(sd: float | str) -> str:
+    if isinstance(sd, str):
+        return f"standard deviation from column {sd}"
+    return f"standard deviation ± {sd:.3g}" if sd else "none"
 
 
 def _level_noise(variance: float | str) -> str:
@@ -299,7 +314,17 @@ def _base_cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         return "that of the task"
     if not spec:
         return "the same everywhere"
+    if spec.get("learned"):
+        return f"learned from the costs that are told{_expected_before(spec.get('prior'))}"
     return f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"
+
+
+def _expected_before(prior: float | str | None) -> str:
+    """Return what is expected before a cost is told."""
+    if prior is None:
+        return ""
+    planned = f"column {prior}" if isinstance(prior, str) else f"{prior:g}"
+    return f", {planned} expected before"
 
 
 def _first_cost(study: Study) -> str:

@@ -14,7 +14,6 @@ from truvar.inference.inputs import CertificateInputs, reports_average
 from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
-from truvar.models.diagnostics import check_model
 from truvar.study._plausibility import indistinct
 from truvar.study.outliers import outlier_ids
 from truvar.study.result import Best, BestObserved, Result
@@ -115,6 +114,8 @@ class Conclusions:
         is_averaged = reports_average(learner.surrogate)
         moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
+        if index is not None:
+            mean, sd = (float(moment[index]) for moment in moments)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
         measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -150,12 +151,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
     config = state.config
     learner = state.learner
     posterior = learner.posterior
-    model_check = check_model(
-        posterior,
-        [action.id for action, _ in learner.observations],
-        learned=learner.surrogate.family is not None,
-        fitted=learner.surrogate.fitted,
-    )
+    model_check = learner.surrogate.check()
     too_small = indistinct(state)
     if too_small is not None:
         model_check = model_check.fail_as_indistinct(*too_small)

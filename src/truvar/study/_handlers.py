@@ -34,11 +34,12 @@ from truvar.exceptions import (
 )
 from truvar.messages import for_interface, format_point
 from truvar.storage.base import now
-from truvar.study._inputs import located
+from truvar.study._inputs import check_label, located
 from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._plausibility import correction, implausible, too_small
 from truvar.study._resolve import (
     action_at,
+    actual_parts,
     check_vehicle_of,
     is_corrected,
     recorded_failure,
@@ -217,6 +218,8 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
     """Write a measured value, unless it is known already."""
     value: Any = command.y
+    if type(value) is not float:
+        value = check_label(value, state.config.prior.outcome)
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
@@ -235,7 +238,7 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     if observation is not None:
         _check_repeated(state, observation, value, command)
         return Receipt((action.id,), state.version)
-    action = with_actual(action, command.noise, command.cost)
+    action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
     options = {} if command.key is None else {"key": str(command.key)}
     write("told", action, y=value, **options)
@@ -275,8 +278,8 @@ def _check_repeated(
 ) -> None:
     """Refuse a measurement that differs from the one recorded under the same id."""
     action, known = observation
-    again = with_actual(action, command.noise, command.cost)
-    if (known, action.noise, action.cost) == (value, again.noise, again.cost):
+    again = with_actual(state, action, command)
+    if (known, actual_parts(action)) == (value, actual_parts(again)):
         return
     id_ = action.id
     correct = for_interface(
@@ -321,7 +324,8 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
     for position in range(len(ids), len(command.values)):
         action = repeated_action(state, measured[0])
         options = {} if keys[position] is None else {"key": keys[position]}
-        write("told", action, y=command.values[position], **options)
+        value = check_label(command.values[position], state.config.prior.outcome)
+        write("told", action, y=value, **options)
         ids.append(action.id)
     return Receipt(tuple(ids), state.version, warnings)
 
@@ -329,9 +333,10 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
 def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> Receipt:
     """Write the right value of a measurement, unless it has it already."""
     action = resolve_observed(state, command.what)
-    corrected = with_actual(action, command.noise, command.cost)
-    if command.was is None or not is_corrected(state, corrected, command.y, command.was):
-        write("corrected", corrected, y=command.y)
+    value = check_label(command.y, state.config.prior.outcome)
+    corrected = with_actual(state, action, command)
+    if command.was is None or not is_corrected(state, corrected, value, command.was):
+        write("corrected", corrected, y=value)
     return Receipt((action.id,), state.version)
 
 
@@ -366,7 +371,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
     action = resolve_action(state, what, level, vehicle=vehicle, include_expired=True)
     check_vehicle_of(action, command.vehicle)
-    write("failed", with_actual(action, None, command.cost), reason=_text(command.reason))
+    if command.cost is not None:
+        action = replace(action, cost=command.cost)
+    write("failed", action, reason=_text(command.reason))
     return Receipt((action.id,), state.version)
 
 

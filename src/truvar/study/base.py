@@ -41,6 +41,7 @@ class BaseStudy(CommandMethods):
         tasks: The tasks that may be measured; None if there is only the target.
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
+        learns_cost: Whether costs are learned from those told with the values.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
         repeats: Whether a place may be suggested again, or the number of measurements of a place;
             None: where it pays.
@@ -56,6 +57,7 @@ class BaseStudy(CommandMethods):
     tasks: Tasks | None
     levels: NoiseLevels | None
     travels: bool
+    learns_cost: bool
     vehicles: dict[str, Vehicle]
     repeats: Repeats
     must_return: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,8 @@ from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
+from truvar.domain.learned_cost import as_cost
+from truvar.domain.noise_sd import given_variance
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
@@ -32,6 +34,7 @@ from truvar.exceptions import (
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
+from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
 from truvar.storage.base import Event as StoredEvent
@@ -96,6 +99,12 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        noise_sd: Standard deviation of a measurement, the ± of the instrument, instead of `noise`:
+            a number, column name, array or function of the points.
+        outcome: What a measurement gives: None for a number with normal noise, "binary" or
+            `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
+            Thresholds and statements are then about the probability of a yes, or the rate of the
+            events, and kernel, mean and noise are learned.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
@@ -103,7 +112,8 @@ class Study(BaseStudy, LocalViews):
         exact_model: Whether claims take a given kernel as the truth. By default it is a prior: it
             shares claims with a learned kernel, by how well each explains the measurements.
         cost: Cost of a measurement: a number, column name, array, function of the points and the
-            last one, or `Cost`. Default: 1, or the cost of the noise level.
+            last one, or `Cost`; "learned" or `LearnedCost` where it is only known afterwards and
+            told with the value. Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
@@ -150,6 +160,8 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        noise_sd: float | str | ArrayLike | Callable[[Array], ArrayLike] | None = None,
+        outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
@@ -181,8 +193,15 @@ class Study(BaseStudy, LocalViews):
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks, exact_model),
-            cost=cost,
+            prior=Prior(
+                family,
+                mean,
+                given_variance(noise, noise_sd, domain),
+                tasks,
+                exact_model,
+                outcome_named(outcome),
+            ),
+            cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
@@ -216,6 +235,7 @@ class Study(BaseStudy, LocalViews):
         self.tasks = config.prior.tasks
         self.levels = actions.noise_levels
         self.travels = actions.travels
+        self.learns_cost = actions.learns_cost
         self.vehicles = dict(config.vehicles)
         self.repeats = config.repeats
         self.must_return = actions.must_return

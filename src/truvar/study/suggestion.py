@@ -31,13 +31,16 @@ class Suggestion:
         level: Index of the noise level; None if the study has no levels.
         task: Name of the task; None if the study has no tasks.
         noise: Noise variance of the measurement.
-        cost: Cost of the measurement, travel included.
+        cost: Cost of the measurement, travel included; the expected one if costs are learned.
         gain: The policy's score before division by the cost; for TruVaR the numerator of eq. (3).
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
         times: Number of pending measurements at its place, this one included: more than 1 where a
             batch repeats a place.
+        outcome: What the measurement gives, "binary" or "count"; None: a number.
+        cost_interval: Interval that has the cost with 95 % probability, where costs are learned;
+            None otherwise, and before anything is known about them.
     """
 
     id: int
@@ -51,6 +54,8 @@ class Suggestion:
     vehicle: str | None = None
     label: Any = None
     times: int = 1
+    outcome: str | None = None
+    cost_interval: tuple[float, float] | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -71,12 +76,13 @@ class Suggestion:
         return f"Suggestion({', '.join(named + numbers)})"
 
     def _repr_html_(self) -> str:
+        precision = "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"
         rows = [
             ("measure", format_coordinates(self.point)),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("batch", str(repeated_places([self]))),
-            ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
-            ("cost", f"{self.cost:.6g}"),
+            ("precision", precision if self.outcome is None else "None"),
+            ("cost", _describe_cost(self)),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
         return html_card(f"Suggestion {self.id}", "", [row for row in rows if row[1] != "None"])
@@ -85,6 +91,8 @@ class Suggestion:
         """Return the fields as a dictionary of JSON values."""
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
+        if self.outcome is None:
+            del data["outcome"]
         return {**data, "label": label_to_json(self.label)}
 
 
@@ -102,25 +110,40 @@ def repeated_places(batch: Sequence[Suggestion]) -> str | None:
     return ", ".join(dict.fromkeys(texts)) or None
 
 
+def _describe_cost(suggestion: Suggestion) -> str:
+    """Return the cost of a suggestion in words, such as "12", or "expected 12 (9 to 17)"."""
+    if suggestion.cost_interval is None:
+        return f"{suggestion.cost:.6g}"
+    low, high = suggestion.cost_interval
+    return f"expected {suggestion.cost:.3g} ({low:.3g} to {high:.3g})"
+
+
 def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     """Return an action as callers see it."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
+    outcome = state.config.prior.outcome
     index = None
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
+    task = None if tasks is None else tasks.names[action.task]
+    times = 1
+    if len(state.pending) > 1:
+        times = max(1, sum(_is_same_place(action, other) for other in state.pending.values()))
     return Suggestion(
         id=action.id,
         index=index,
         point=domain.named(action.point[: len(domain.columns)]),
         level=action.level,
-        task=None if tasks is None else tasks.names[action.task],
+        task=task,
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
-        times=max(1, sum(_is_same_place(action, other) for other in state.pending.values())),
+        times=times,
+        outcome=None if outcome is None else outcome.name,
+        cost_interval=action.cost_interval,
     )
 
 

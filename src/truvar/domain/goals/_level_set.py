@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.domain.goals._base import Goal, Regions, Score
+from truvar.domain.goals._base import Goal, Regions, Score, Side
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
-
-Side = Literal["above", "below"]  # of a threshold
 
 
 class _ThresholdGoal(Goal):
@@ -374,7 +372,6 @@ class Bands(_ThresholdGoal):
     inside: bool = False
     monotone: bool | None = None
     sign = 1
-    sides = ("above", "below")
     fraction_of_max = None
     fraction_of_min = None
 

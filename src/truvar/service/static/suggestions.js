@@ -107,6 +107,11 @@ function reasonText({ expected, lookahead }, view) {
 // Whether the row of a suggestion has a name that says more than its position.
 const isNamed = ({ label, index }) => label !== null && label !== undefined && String(label) !== String(index);
 
+// The cost of a suggestion; where costs are learned, the expected one with its 95 % interval.
+function costText({ cost, cost_interval: interval }) {
+  return interval ? `expected cost ${number(cost, 3)} (${number(interval[0], 3)} to ${number(interval[1], 3)})` : `cost ${number(cost)}`;
+}
+
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
 function suggestionCard(study, suggestion, message) {
   const { act, check, current, tell, writable } = study;
@@ -114,9 +119,9 @@ function suggestionCard(study, suggestion, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
-  const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
+  const facts = [`#${suggestion.id}`, costText(suggestion)];
   if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
-  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
+  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (± ${number(Math.sqrt(suggestion.noise), 3)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const expectation = el("p", { class: "expectation" });
@@ -144,6 +149,7 @@ function suggestionCard(study, suggestion, message) {
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
   const noise = numberInput();
+  const exposure = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
   const question = confirmation(value);
   const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
@@ -170,11 +176,12 @@ function suggestionCard(study, suggestion, message) {
     const y = readNumber(value, "The measured value");
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
-    if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (noise.value.trim()) body.noise_sd = readNumber(noise, "The standard deviation");
+    if (exposure.value.trim()) body.exposure = readNumber(exposure, "The exposure");
     if (!(await question.isConfirmed(body, check))) return false;
     const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined)) {
-      throw new Error("Repeated values count with the expected cost and noise; leave these two out.");
+    if (repeats.length && (body.cost !== undefined || body.noise_sd !== undefined || body.exposure !== undefined)) {
+      throw new Error("Repeated values count with the expected cost, noise and exposure; leave these out.");
     }
     const answer = repeats.length
       ? await tell("tell-repeats", { id: suggestion.id, values: [y, ...repeats], key }, label)
@@ -183,11 +190,13 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
+  const costField = field("Actual cost", cost, view.learns_cost ? "if known" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
-    field("Measured value", value), save, question.node, alert,
+    field(suggestion.outcome === "count" ? "Number of events" : "Measured value", value, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined),
+    suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome ? null : field("±", noise, "standard deviation")),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && value.value.trim() !== "";
@@ -258,7 +267,7 @@ export function confirmation(value) {
 
 // Inputs for level, task and vehicle of a point, where a study has them; read() adds them to a body.
 export function pointOptions(view) {
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: ± ${l.variance === null ? "by place" : number(Math.sqrt(l.variance), 3)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
   const vehicle = vehicleChoice(view, "none of them");
   const fields = [level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null];
