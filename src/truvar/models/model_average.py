@@ -71,15 +71,19 @@ def average_over_families(
     """
     families = _fit_families(data, current, conditions, n_members, seed)
     log_evidence = _mean_evidence(families)
-    best = max(families, key=lambda each: each.weight)
-    mode = best.freeze(0, 1.0)
-    suspect = find_suspect(mode, conditions, current.transform)
+    # Warped coordinates can follow an outlier, so that they do not count in looking for one.
+    plain = [each for each in families if not each.posterior.warps]
+    best = max(plain, key=lambda each: each.posterior.log_evidence)
+    suspect = find_suspect(best.freeze(0, 1.0), conditions, current.transform)
     if suspect is not None:
         without = replace(current, outliers=(*current.outliers, suspect.position))
         left_out = leave_out(conditions, suspect.position, current.transform.shift)
         others = _fit_families(data, without, left_out, n_members, seed)
         log_outlier = suspect.log_density - float(np.log(current.transform.scale))
-        log_evidences = np.array([log_evidence, _mean_evidence(others) + log_outlier])
+        plain_others = [each for each in others if not each.posterior.warps]
+        log_evidences = np.array(
+            [_mean_evidence(plain), _mean_evidence(plain_others) + log_outlier]
+        )
         probability = min(float(tempered(log_evidences)[1]), MAX_PROBABILITY)
         families = [
             *(each.reweight(1.0 - probability) for each in families),
