@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.costs import Tasks as Tasks
     from truvar.domain.dates import Date as Date
     from truvar.domain.domain import Domain as Domain
+    from truvar.domain.goals import AllOf as AllOf
     from truvar.domain.goals import LevelSet as LevelSet
     from truvar.domain.goals import Map as Map
     from truvar.domain.goals import Maximize as Maximize
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
     from truvar.models.priors import Learned as Learned
+    from truvar.models.priors import Quantity as Quantity
     from truvar.problem import Problem as Problem
     from truvar.problem import load_problem as load_problem
     from truvar.service import connect as connect

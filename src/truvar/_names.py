@@ -52,6 +52,7 @@ _PART_MODULES = {
     "Network": "truvar.domain.travel",
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
+    "AllOf": "truvar.domain.goals",
     "LevelSet": "truvar.domain.goals",
     "Map": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",
@@ -64,6 +65,7 @@ _PART_MODULES = {
     "Ordinal": "truvar.domain.parameters",
     "Range": "truvar.domain.parameters",
     "Learned": "truvar.models.priors",
+    "Quantity": "truvar.models.priors",
 }
 
 # Public, but not stored by name: a domain is stored by its contents.
@@ -86,6 +88,7 @@ _UNSTORED_MODULES = {
 # Stored by name, but not public: models that a study learned, and goals made from others.
 _INTERNAL_MODULES = {
     "Bands": "truvar.domain.goals",
+    "ConstrainedOptimum": "truvar.domain.goals",
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
     "NoiseModel": "truvar.models._noise",

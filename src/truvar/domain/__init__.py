@@ -27,7 +27,9 @@ __all__, __getattr__, __dir__ = offer(
         "geo": ("CLASSES", "ORIGINS", "to_geopandas", "to_xarray"),
         "given_context": ("ContextSlice", "rows_in_context", "slice_in_context"),
         "goals": (
+            "AllOf",
             "Bands",
+            "ConstrainedOptimum",
             "Goal",
             "LevelSet",
             "Map",
@@ -36,6 +38,7 @@ __all__, __getattr__, __dir__ = offer(
             "Optimum",
             "Regions",
             "Score",
+            "probability_of",
         ),
         "grid": ("SAME_POINT", "mesh"),
         "labels": (

@@ -82,13 +82,18 @@ def as_value(y: Any) -> Any:
     return values[0]
 
 
+def is_named(y: Any) -> bool:
+    """Return whether values come with names, as those of several quantities do."""
+    return isinstance(y, Mapping) or (hasattr(y, "iloc") and getattr(y, "ndim", 0) == 1)
+
+
 def check_measurement(
     y: Any, noise: Any, cost: Any, *, corrects: bool = False
-) -> tuple[float, float | None, float | None]:
+) -> tuple[Any, float | None, float | None]:
     """Return value, noise and cost of a measurement as floats.
 
     Args:
-        y: The value.
+        y: The value; one with names is returned unchanged, see `check_only_value`.
         noise: Its noise variance, or None.
         cost: Its cost, or None.
         corrects: Whether the value takes the place of another one, so that nothing is pending that
@@ -99,13 +104,23 @@ def check_measurement(
             or the cost is above `MAX_COST`.
     """
     try:
-        value = check_finite(as_value(y), "the measured value y")
+        value = y if is_named(y) else check_finite(as_value(y), "the measured value y")
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_cost(cost, "cost")
     except InvalidArgumentError as error:
         remedy = "" if corrects else _remedy_of_missing(y)
         raise InvalidMeasurementError(f"{error}{remedy}") from None
     return value, noise, cost
+
+
+def check_only_value(y: Any) -> float:
+    """Return the value of a measurement of one quantity, which may come with a name.
+
+    Raises:
+        InvalidMeasurementError: If there is not exactly one number.
+    """
+    value: float = check_measurement(as_value(y), None, None)[0]
+    return value
 
 
 def _remedy_of_missing(y: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truvar._deprecation import deprecated_attribute
 from truvar._representation import html_card
+from truvar.algorithm._several import SeveralLearner
 from truvar.domain.action import Action
 from truvar.messages import format_coordinates
 from truvar.tabular.labels import label_to_json
@@ -33,6 +34,7 @@ class Suggestion:
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
+        quantities: What to measure there, where the study has several quantities; else None.
     """
 
     id: int
@@ -45,6 +47,7 @@ class Suggestion:
     gain: float
     vehicle: str | None = None
     label: Any = None
+    quantities: tuple[str, ...] | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -56,7 +59,7 @@ class Suggestion:
     def __repr__(self) -> str:
         own = [
             (name, getattr(self, name))
-            for name in ("id", "point", "level", "task", "vehicle", "label")
+            for name in ("id", "point", "level", "task", "vehicle", "label", "quantities")
         ]
         named = [f"{name}={value!r}" for name, value in own if value is not None]
         numbers = [f"{name}={getattr(self, name)!r}" for name in ("noise", "cost", "gain")]
@@ -65,6 +68,7 @@ class Suggestion:
     def _repr_html_(self) -> str:
         rows = [
             ("measure", format_coordinates(self.point)),
+            ("quantities", ", ".join(self.quantities or ("None",))),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("precision", "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"),
             ("cost", f"{self.cost:.6g}"),
@@ -76,6 +80,8 @@ class Suggestion:
         """Return the fields as a dictionary of JSON values."""
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
+        if self.quantities is None:
+            del data["quantities"]
         return {**data, "label": label_to_json(self.label)}
 
 
@@ -86,15 +92,22 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     index = None
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
+    learner = state.learner
+    quantities = None
+    level = action.level
+    if isinstance(learner, SeveralLearner):
+        quantities = learner.measured(action)
+        level = None  # the set of quantities
     return Suggestion(
         id=action.id,
         index=index,
         point=domain.named(action.point[: len(domain.columns)]),
-        level=action.level,
+        level=level,
         task=None if tasks is None else tasks.names[action.task],
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
+        quantities=quantities,
     )
