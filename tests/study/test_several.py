@@ -175,13 +175,13 @@ def test_prices_of_quantities_decide_what_is_measured():
         suggestion = study.ask()
         asked.append(suggestion.quantities)
         costs = {"yield": 10.0, "impurity": 1.0}
-        assert suggestion.cost == sum(costs[name] for name in suggestion.quantities)
+        assert suggestion.cost == 1.0 + sum(costs[name] for name in suggestion.quantities)
         values = measure(suggestion.point)
         study.tell(suggestion, {name: values[name] for name in suggestion.quantities})
     assert ("impurity",) in asked
-    assert study.spent < 110
+    assert study.spent < 120
     study.tell({"x": 0.5172413793103449}, {"yield": 0.1})
-    assert study.measurements["cost"].iloc[-1] == 10.0
+    assert study.measurements["cost"].iloc[-1] == 11.0
 
 
 def test_all_is_measured_where_no_quantity_has_a_price():

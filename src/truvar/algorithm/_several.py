@@ -332,10 +332,12 @@ class SeveralLearner(ActiveLearner):
 
     def _action_space(self) -> ActionSpace:
         noise: Any = self.surrogate.noise
+        cost = self._cost
         if len(self.measures) > 1:
+            cost = 1.0 if cost is None else cost  # of the place
             costs = [sum(self._prices.get(name, 0.0) for name in names) for names in self.measures]
             noise = NoiseLevels([noise] * len(costs), costs)
-        return ActionSpace(self.domain, noise, self._cost, None)
+        return ActionSpace(self.domain, noise, cost, None)
 
     def _own(self, action: Action, name: str) -> Action:
         """Return the measurement as the learner of a quantity sees it, one object per action."""

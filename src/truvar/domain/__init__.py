@@ -38,6 +38,7 @@ __all__, __getattr__, __dir__ = offer(
             "Optimum",
             "Regions",
             "Score",
+            "parse_constraints",
             "probability_of",
         ),
         "grid": ("SAME_POINT", "mesh"),

@@ -23,14 +23,22 @@ from truvar.acquisition.registry import (
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Goal, LevelSet, Map, Maximize, Minimize
+from truvar.domain.goals import (
+    AllOf,
+    Goal,
+    LevelSet,
+    Map,
+    Maximize,
+    Minimize,
+    parse_constraints,
+)
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
-from truvar.models.priors import Learned
+from truvar.models.priors import Learned, Quantity
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
     PARTS,
@@ -45,6 +53,7 @@ from truvar.problem.schema import (
     PolicySpec,
     PolygonSpec,
     ProblemSpec,
+    QuantitySpec,
     RKHSBetaSpec,
     StudySpec,
     TasksSpec,
@@ -129,6 +138,7 @@ class Problem:
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
             "vehicles": _build_vehicles(settings.vehicles),
+            "quantities": _build_quantities(settings.quantities),
             "policy": _build_policy(settings.policy),
             "start": settings.start,
             "seed": settings.seed,
@@ -302,11 +312,13 @@ def _constraints(spec: DomainSpec) -> list[Any] | None:
 
 def _build_goal(spec: GoalSpec) -> Goal:
     """Build the goal from the section [goal]."""
-    if spec.maximize:
-        return Maximize(spec.monotone)
-    if spec.minimize:
-        return Minimize(spec.monotone)
     with _section("goal"):
+        for optimum, of in ((Maximize, spec.maximize), (Minimize, spec.minimize)):
+            if of is not None:
+                name = of if isinstance(of, str) else None
+                return optimum(name, spec.subject_to, monotone=spec.monotone)
+        if spec.all_of is not None:
+            return AllOf(goals=parse_constraints(spec.all_of), monotone=spec.monotone)
         if spec.map is not None:
             return Map(spec.map, spec.weight)
         thresholds: Any = spec.level_set
@@ -419,6 +431,11 @@ def _build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | Non
     return {
         name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
     } or None
+
+
+def _build_quantities(spec: Mapping[str, QuantitySpec]) -> dict[str, Quantity] | None:
+    """Build the quantities from the section [quantities]; None: they have no settings."""
+    return {name: Quantity(**each.model_dump()) for name, each in spec.items()} or None
 
 
 def _build_tasks(spec: TasksSpec) -> Tasks | None:

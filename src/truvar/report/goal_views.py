@@ -132,6 +132,11 @@ class GoalView:
         """Return where the points of `share_above` lie: "above 7"."""
         return ""
 
+    @property
+    def probability_name(self) -> str | None:
+        """What the probability of a point is, where its class does not say it."""
+        return None
+
     def class_tiles(self, result: Result) -> list[tuple[str, str]]:
         """Return the number of points in each class, each with its name."""
         return [(str(int(mask.sum())), name) for name, mask, _ in self.classes(result)]
@@ -238,6 +243,10 @@ class _RegionView(_LevelSetView):
 
     def share_name(self, result: Result) -> str:
         return f"with {self.goal.summary}"
+
+    @property
+    def probability_name(self) -> str | None:
+        return f"probability of {self.goal.summary}"
 
     def regions_caption(self, note: str) -> str:
         return f"Points inside and outside the region, and undecided points ({note})"

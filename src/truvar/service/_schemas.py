@@ -42,6 +42,7 @@ JSON_TYPES: dict[type, Any] = {
     float: Number,
     int: Annotated[int, Field(strict=True)],
     list: list[Number],
+    object: Number | dict[str, Number | None],
     str: str,
 }
 

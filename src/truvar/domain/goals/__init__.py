@@ -19,7 +19,7 @@ from truvar.domain.goals._base import Goal, Regions, Score
 from truvar.domain.goals._level_set import Bands, LevelSet
 from truvar.domain.goals._map import Map
 from truvar.domain.goals._optimum import ConstrainedOptimum, Maximize, Minimize, Optimum
-from truvar.domain.goals._several import AllOf, probability_of
+from truvar.domain.goals._several import AllOf, parse_constraints, probability_of
 
 __all__ = [
     "AllOf",
@@ -33,5 +33,6 @@ __all__ = [
     "Optimum",
     "Regions",
     "Score",
+    "parse_constraints",
     "probability_of",
 ]
