@@ -184,6 +184,24 @@ def test_prices_of_quantities_decide_what_is_measured():
     assert study.measurements["cost"].iloc[-1] == 11.0
 
 
+def test_an_initial_design_measures_every_quantity_that_has_no_model():
+    prices = {"yield": tv.Quantity(cost=10.0), "impurity": tv.Quantity(cost=1.0)}
+    study = tv.Study(domain(), BOTH, quantities=prices)
+    asked = []
+    for number in range(12):
+        suggestion = study.ask()
+        asked.append(suggestion.quantities)
+        values = measure(suggestion.point)
+        if number == 1:
+            del values["yield"]  # a failed assay, which the design makes up for
+        study.tell(suggestion, {name: values.get(name) for name in suggestion.quantities})
+    n_initial = study._learner.surrogate.n_initial
+    assert asked[:n_initial] == n_initial * [("yield", "impurity")]
+    assert asked[n_initial] == ("yield",)
+    assert any(each != ("yield", "impurity") for each in asked[n_initial:])
+    assert study._learner.is_fitted
+
+
 def test_all_is_measured_where_no_quantity_has_a_price():
     study = known(BOTH)
     assert study.ask().quantities == ("yield", "impurity")

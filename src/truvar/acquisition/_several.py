@@ -47,11 +47,13 @@ class QuantityContext:
     Attributes:
         context: The view on its model, with its part of the goal in the units of that.
         goal: Its part of the goal.
+        fitted: Whether there is a model of it to make claims with.
         table: Returns candidates with the noise of this quantity, in the units of its model.
     """
 
     context: PolicyContext
     goal: Goal
+    fitted: bool
     table: Callable[[Candidates], Candidates]
 
 
@@ -89,9 +91,14 @@ class SumPolicy:
         if not isinstance(context, SeveralContext):
             raise AssertionError("several quantities have a view each")
         gains = self._gains(context, candidates)
+        unfitted = {name for name, part in context.parts.items() if not part.fitted}
         columns = []
         for names in context.measures:
-            columns.append(sum(gains[name][:, :1] for name in sorted(names)))
+            column = sum(gains[name][:, :1] for name in sorted(names))
+            if self.exploring and unfitted and set(names) != unfitted:
+                # An initial design measures what has no model yet, and all of that.
+                column = np.zeros_like(column)
+            columns.append(column)
         return np.hstack(columns)
 
     def _gains(self, context: SeveralContext, candidates: Candidates) -> dict[str, Array]:

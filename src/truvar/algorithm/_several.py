@@ -189,9 +189,10 @@ class SeveralLearner(ActiveLearner):
         """Return the view of a policy with that of every quantity."""
         parts = {
             name: QuantityContext(
-                policy_context(part, n_asked, speed),
-                self.goal.parts[name],
-                partial(_own_table, part),
+                context=policy_context(part, n_asked, speed),
+                goal=self.goal.parts[name],
+                fitted=part.surrogate.fitted,
+                table=partial(_own_table, part),
             )
             for name, part in self.parts.items()
         }

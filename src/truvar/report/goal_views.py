@@ -134,7 +134,7 @@ class GoalView:
 
     @property
     def probability_name(self) -> str | None:
-        """What the probability of a point is, where its class does not say it."""
+        """The name of the probability of a point, where that of its class does not say it."""
         return None
 
     def class_tiles(self, result: Result) -> list[tuple[str, str]]:
