@@ -53,6 +53,7 @@ _PART_MODULES = {
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
     "AllOf": "truvar.domain.goals",
+    "LearnedCost": "truvar.domain.learned_cost",
     "LevelSet": "truvar.domain.goals",
     "Map": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",
@@ -64,6 +65,8 @@ _PART_MODULES = {
     "Log": "truvar.domain.parameters",
     "Ordinal": "truvar.domain.parameters",
     "Range": "truvar.domain.parameters",
+    "Binary": "truvar.models.likelihoods.binary",
+    "Count": "truvar.models.likelihoods.count",
     "Learned": "truvar.models.priors",
     "Quantity": "truvar.models.priors",
 }
@@ -72,11 +75,14 @@ _PART_MODULES = {
 _UNSTORED_MODULES = {
     "backtest": "truvar.backtest",
     "Domain": "truvar.domain.domain",
+    "read_area": "truvar.domain.areas",
     "Finished": "truvar.exceptions",
     "TruvarError": "truvar.exceptions",
     "Certificate": "truvar.inference.certificate",
     "Problem": "truvar.problem",
     "load_problem": "truvar.problem",
+    "save_points": "truvar.report.point_files",
+    "save_waypoints": "truvar.report.waypoints",
     "connect": "truvar.service",
     "Result": "truvar.study.result",
     "load": "truvar.study.stored",
@@ -94,6 +100,7 @@ _INTERNAL_MODULES = {
     "NoiseModel": "truvar.models._noise",
     "TaskModel": "truvar.models._coregionalization",
     "OutputTransform": "truvar.models.transforms",
+    "BinaryLink": "truvar.models.likelihoods.binary",
 }
 
 PUBLIC_MODULES: dict[str, str] = {**POLICY_MODULES, **_PART_MODULES, **_UNSTORED_MODULES}

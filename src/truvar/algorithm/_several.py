@@ -22,14 +22,17 @@ from truvar.acquisition import Policy
 from truvar.acquisition._several import QuantityContext, SeveralContext, SumPolicy
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
+from truvar.algorithm.cost_learner import CostLearner
 from truvar.algorithm.learner import ActiveLearner
 from truvar.algorithm.loop import State
+from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import AllOf, ConstrainedOptimum, Goal, Regions, probability_of
+from truvar.domain.repeats import Repeats
 from truvar.engines import EngineLike
 from truvar.exceptions import InvalidArgumentError
 from truvar.models.observations import Observations
@@ -54,6 +57,7 @@ class SeveralLearner(ActiveLearner):
         prices: Cost of measuring each quantity; empty: all of them are always measured.
         seed: Seed of everything that is drawn.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
+        repeats: Whether places may be measured again, or how often.
 
     Attributes:
         parts: The learner of each quantity.
@@ -73,6 +77,7 @@ class SeveralLearner(ActiveLearner):
         prices: Mapping[str, float] | None = None,
         seed: int = 0,
         engine: EngineLike = None,
+        repeats: Repeats = None,
     ) -> None:
         policy.check_supported(goal, 1)
         resolved = policy.confidence.resolve_goal(goal)
@@ -84,6 +89,8 @@ class SeveralLearner(ActiveLearner):
                 f"the context {', '.join(domain.context)}; leave out context"
             )
         self.domain = domain
+        self.repeats = repeats
+        self.pending = []
         self.goal = resolved
         self.policy = policy
         self.seed = seed
@@ -100,6 +107,7 @@ class SeveralLearner(ActiveLearner):
         self._failure_positions = []
         self._availability = ((0, 0), None)
         self._cost = cost
+        self.costs = CostLearner(domain, cost, None, seed)
         self._observations = Observations(len(domain.columns))
         self._own_actions: dict[tuple[int, str], tuple[Action, Action]] = {}
         self._actions_noise = self.surrogate.noise
@@ -136,6 +144,7 @@ class SeveralLearner(ActiveLearner):
         for action, _ in observations:
             for name in self.parts:
                 self._own_actions.pop((action.id, name), None)
+        self.pending = [other for other in pending if other.id not in told]
         self.state = self._combined_state()
 
     def check_value(self, y: Values) -> None:
@@ -145,18 +154,20 @@ class SeveralLearner(ActiveLearner):
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions."""
-        pending = list(actions)
+        self.pending = list(actions)
         for name, part in self.parts.items():
-            part.set_pending(self._own_pending(name, pending))
+            part.set_pending(self._own_pending(name, self.pending))
 
     def add_pending(self, action: Action) -> None:
         """Append one pending action."""
         for name in self.measured(action):
             self.parts[name].add_pending(self._own(action, name))
+        self.pending.append(action)
 
     def use_cost(self, cost: CostLike | None) -> None:
         """Use another cost of a measurement from now on."""
         self._cost = cost
+        self.costs = CostLearner(self.domain, cost, None, self.seed)
         for part in self.parts.values():
             part.use_cost(cost)
         self._actions = self._action_space()
@@ -252,11 +263,14 @@ class SeveralLearner(ActiveLearner):
     @property
     def actions(self) -> ActionSpace:
         """Everything that can be measured, with the noise of the leading quantity."""
-        if self._actions_noise is not self.surrogate.noise:
+        is_fitted_again = self._actions_noise is not self.surrogate.noise
+        if self.costs.update(self.observations) or is_fitted_again:
             self._actions_noise = self.surrogate.noise
             self._actions = self._action_space()
-        if self._actions.availability is not self.availability:
-            self._actions = self._actions.limited_to(self.availability)
+        availability = self.availability
+        closed = closed_places(self, self._actions.closed)
+        if self._actions.availability is not availability or self._actions.closed is not closed:
+            self._actions = self._actions.limited_to(availability, closed)
         return self._actions
 
     @property
@@ -333,7 +347,7 @@ class SeveralLearner(ActiveLearner):
 
     def _action_space(self) -> ActionSpace:
         noise: Any = self.surrogate.noise
-        cost = self._cost
+        cost = self.costs.cost
         if len(self.measures) > 1:
             cost = 1.0 if cost is None else cost  # of the place
             costs = [sum(self._prices.get(name, 0.0) for name in names) for names in self.measures]

@@ -137,6 +137,7 @@ def implicit_probability(
     # As if one draw more were independent of the threshold: certainties that the draws do not tell
     # apart differ.
     probability = (len(winner) * probability + independent) / (len(winner) + 1)
+    probability = np.clip(probability, 0.0, 1.0)  # rounding of the shares
     error = np.minimum(probability, 1.0 - probability)
     return probability, np.maximum(
         error, np.where(probability >= 0.5, 1.0 - independent, independent)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
+    from truvar.study.suggestion import Suggestion
 
 _SAME_AS_SYMBOL = (
     "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
@@ -86,6 +87,23 @@ def column_ticks(domain: Domain, k: int) -> list[tuple[float, str]] | None:
 def format_number(value: float) -> str:
     """Return a number with four digits; from ten thousand up to a million all digits before the point are kept."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def describe_cost(suggestion: Suggestion) -> str:
+    """Return the cost of a suggestion: "12", or where costs are learned "expected 12 (9 to 17)"."""
+    cost = format_number(suggestion.cost)
+    if suggestion.cost_interval is None:
+        return cost
+    low, high = suggestion.cost_interval
+    return f"expected {suggestion.cost:.3g} ({low:.3g} to {high:.3g})"
+
+
+def cost_phrase(suggestion: Suggestion) -> str:
+    """Return the cost within a sentence: "cost 12", or "expected cost 12 (9 to 17)"."""
+    text = describe_cost(suggestion)
+    if suggestion.cost_interval is None:
+        return f"cost {text}"
+    return text.replace("expected", "expected cost", 1)
 
 
 def count_noun(count: int, noun: str) -> str:

@@ -36,6 +36,7 @@ from truvar.report.formatting import (
     column_label,
     count_noun,
     describe_columns,
+    describe_cost,
     format_number,
     format_score,
 )
@@ -47,6 +48,7 @@ from truvar.report.status import (
     describe_infeasible,
     describe_optimum,
     describe_policy,
+    describe_repeats,
     describe_tasks,
     describe_transform,
     describe_vehicle,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
+    from truvar.study.records import MeasurementRecord
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
@@ -384,13 +387,18 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+def _precision(study: Study, noise: float) -> str:
+    """Return the standard deviation of a measurement, or what it gives instead of a number."""
+    return f"± {sqrt(noise):.3g}" if study.outcome is None else study.outcome.precision
+
+
 def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
             "action": _action(study, suggestion),
-            "cost": format_number(suggestion.cost),
-            "precision": f"± {sqrt(suggestion.noise):.3g}",
+            "cost": describe_cost(suggestion),
+            "precision": _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -433,13 +441,18 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
             ),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
-            f"{sqrt(record.noise):.3g}",
-            format_number(record.cost),
+            _precision(study, record.noise).removeprefix("± "),
+            _told_cost(record),
             format_number(record.spent),
         ]
         for record in records
     ]
     return {"headings": headings, "rows": rows}
+
+
+def _told_cost(record: MeasurementRecord) -> str:
+    cost = format_number(record.cost)
+    return f"{cost} (expected)" if record.cost_told is False else cost
 
 
 def _events(study: Study) -> list[tuple[str, str, str]]:
@@ -466,12 +479,14 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
 def _settings(study: Study) -> list[tuple[str, str]]:
     columns = describe_columns(study.domain)
     epoch = study.epoch
-    descriptions = {"model": describe_transform(study.transform), "tasks": describe_tasks(study)}
+    model = describe_transform(study.transform, study.outcome)
+    descriptions = {"model": model, "tasks": describe_tasks(study)}
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),
         *[(name, text) for name, text in descriptions.items() if text is not None],
         ("policy", describe_policy(study.policy)),
+        ("repeats", describe_repeats(study.repeats)),
         ("engine", study.engine),
         ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),
         ("cost", describe_budget(study)),

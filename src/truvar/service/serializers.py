@@ -19,6 +19,7 @@ from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
+from truvar.domain.geographic import geographic_columns
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
@@ -87,11 +88,13 @@ def definition(study: Study) -> dict[str, Any]:
         "levels": study.levels,
         "tasks": study.tasks,
         "vehicles": study.vehicles,
+        "repeats": study.repeats,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
     return {
         **serialized,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -249,7 +252,9 @@ def view(study: Study) -> dict[str, Any]:
         "share_name": view_of(study.goal).share_name(result),
         "probability_name": view_of(study.goal).probability_name,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
+        "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,

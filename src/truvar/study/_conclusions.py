@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
+from truvar.algorithm.repeats import are_all_closed, closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
 from truvar.inference._several import statement_source
@@ -15,7 +16,7 @@ from truvar.inference.inputs import CertificateInputs, reports_average
 from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
-from truvar.models.diagnostics import ModelCheck, check_model
+from truvar.models.diagnostics import ModelCheck
 from truvar.study._plausibility import indistinct
 from truvar.study._several_properties import quantity_estimates
 from truvar.study.outliers import outlier_ids
@@ -68,6 +69,8 @@ class Conclusions:
                 "enough to call the "
                 'study finished; policy "auto" continues'
             )
+        if not self._state.pending and are_all_closed(learner):
+            return closed_reason(learner)
         if not self._state.exhausted:
             return None
         if learner.excluded is not None and learner.excluded.all():
@@ -114,6 +117,8 @@ class Conclusions:
         is_averaged = reports_average(learner.surrogate)
         moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
+        if index is not None:
+            mean, sd = (float(moment[index]) for moment in moments)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
         measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -173,12 +178,7 @@ def _model_check(state: StudyState) -> ModelCheck:
     """Return the check of the model; of several quantities, that of the first that fails."""
     checks = []
     for name, learner in state.learner.learners.items():
-        check = check_model(
-            learner.posterior,
-            [action.id for action, _ in learner.observations],
-            learned=learner.surrogate.family is not None,
-            fitted=learner.surrogate.fitted,
-        )
+        check: ModelCheck = learner.surrogate.check()
         too_small = indistinct(learner.surrogate)
         if too_small is not None:
             check = check.fail_as_indistinct(*too_small)

@@ -6,7 +6,7 @@ The keys of event details are part of the storage format and must not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +19,8 @@ from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.learned_cost import ExpectedCost
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
@@ -65,6 +67,7 @@ class StudyConfig:
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
         quantities: Model and cost of quantities, where a study has several.
+        repeats: Whether places may be measured again, or how often; None: where it pays.
     """
 
     domain: Domain
@@ -78,6 +81,7 @@ class StudyConfig:
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
+    repeats: Repeats = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -87,7 +91,14 @@ class StudyConfig:
         if self.goal.parts:
             return several_learner(self)
         return ActiveLearner(
-            self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine
+            self.domain,
+            self.goal,
+            self.policy,
+            self.prior,
+            self.cost,
+            self.seed,
+            self.engine,
+            self.repeats,
         )
 
     def to_details(self) -> dict[str, Any]:
@@ -98,6 +109,8 @@ class StudyConfig:
         for name in ("vehicles", "quantities"):
             if not details[name]:
                 del details[name]
+        if self.repeats is None:
+            del details["repeats"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:
@@ -141,10 +154,9 @@ class StudyConfig:
                 )
         if callable(details["cost"]):
             raise SerializationError(
-                f"cost cannot be stored, got the function {details['cost']!r}; give Cost(...) with "
-                "travel by column, "
-                "Euclidean, GreatCircle, Network or TravelMatrix, which a store can keep, or leave "
-                "out store=..."
+                f"cost cannot be stored, got the function {details['cost']!r}; give what it returns "
+                "as an array with a cost per point of the domain, Cost(...) with travel, or "
+                'cost="learned" and tell the cost of each measurement; or leave out store=...'
             )
         return StudyConfig.from_details(
             {name: deserialize(serialize(part, name)) for name, part in details.items()}
@@ -158,7 +170,7 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     coordinates = action.point[: len(config.domain.columns)]
     # Values that the user reads may have fewer digits than the coordinates of the model.
     encoded = {} if config.domain.is_plain else {"coordinates": coordinates.tolist()}
-    details = {
+    details: dict[str, Any] = {
         "id": action.id,
         "point": config.domain.named(coordinates),
         **encoded,
@@ -175,6 +187,11 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         details["who"] = action.vehicle
     if action.repeats is not None:
         details["repeats"] = action.repeats
+    if action.exposure is not None:
+        details["exposure"] = action.exposure
+    if action.expected_cost is not None:
+        details["expected_cost"] = asdict(action.expected_cost)
+        details["cost_told"] = action.cost_given
     return details
 
 
@@ -193,6 +210,9 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
     if config.prior.tasks is not None:
         task = list(config.prior.tasks.names).index(details["task"])
         coordinates.append(task)
+    expected = details.get("expected_cost")
+    if expected is not None:
+        expected = ExpectedCost(**expected)
     return Action(
         id=details["id"],
         point=np.array(coordinates, dtype=float),
@@ -205,6 +225,9 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         noise_given=details["noise_told"],
         vehicle=details.get("who"),
         repeats=details.get("repeats"),
+        exposure=details.get("exposure"),
+        expected_cost=expected,
+        cost_given=details.get("cost_told", False),
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
+from truvar.algorithm.repeats import are_all_closed, closed_reason
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
@@ -45,6 +46,7 @@ from truvar.study._quantities import (
 )
 from truvar.study._resolve import (
     action_at,
+    actual_parts,
     check_vehicle_of,
     is_corrected,
     recorded_failure,
@@ -82,7 +84,7 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     """Choose suggestions one after the other; each takes the earlier ones into account."""
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=True)
     given = slice_in_context(state.config.domain, command.context)
-    batch: list[Suggestion] = []
+    batch: list[Action] = []
     end: Finished | None = None
     for id_ in state.expired_leases(now()):
         write("expired", id=id_)
@@ -104,9 +106,10 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
                 end = Finished(str(conclusions.exhausted))
         else:
             write("asked", action, until=until, **details)
-            batch.append(suggestion_of(state, action))
-    ids = tuple(suggestion.id for suggestion in batch)
-    return Receipt(ids, state.version, suggestions=tuple(batch), end=end)
+            batch.append(action)
+    ids = tuple(action.id for action in batch)
+    suggestions = tuple(suggestion_of(state, action) for action in batch)
+    return Receipt(ids, state.version, suggestions=suggestions, end=end)
 
 
 def _choose_action(
@@ -118,6 +121,8 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
+    if choice is None and are_all_closed(learner):
+        raise Finished(closed_reason(learner))
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
@@ -131,6 +136,8 @@ def _choose_action(
             "every place of this context is excluded or failed; allow some of them to continue"
         )
     if choice is None and given is not None:
+        if given.fixed is None and are_all_closed(learner, given.rows):
+            raise Finished(f"in this context {closed_reason(learner)}")
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")
@@ -193,7 +200,7 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
 
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
     """Write a measured value, unless it is known already."""
-    value = check_values(state.config.goal, command.y)
+    value = check_values(state.config, command.y)
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
@@ -213,7 +220,7 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
         _check_repeated(state, observation, value, command)
         return Receipt((action.id,), state.version)
     check_noise_told(state.config.goal, command.noise)
-    action = with_actual(action, command.noise, command.cost)
+    action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
     options = {} if command.key is None else {"key": str(command.key)}
     write("told", action, y=value, **options)
@@ -253,8 +260,8 @@ def _check_repeated(
 ) -> None:
     """Refuse a measurement that differs from the one recorded under the same id."""
     action, known = observation
-    again = with_actual(action, command.noise, command.cost)
-    if (known, action.noise, action.cost) == (value, again.noise, again.cost):
+    again = with_actual(state, action, command)
+    if (known, actual_parts(action)) == (value, actual_parts(again)):
         return
     id_ = action.id
     correct = for_interface(
@@ -300,7 +307,7 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
     for position in range(len(ids), len(command.values)):
         action = repeated_action(state, measured[0])
         options = {} if keys[position] is None else {"key": keys[position]}
-        value = check_values(state.config.goal, command.values[position])
+        value = check_values(state.config, command.values[position])
         write("told", action, y=value, **options)
         ids.append(action.id)
     return Receipt(tuple(ids), state.version, warnings)
@@ -310,10 +317,10 @@ def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> R
     """Write the right value of a measurement, unless it has it already."""
     action = resolve_observed(state, command.what)
     check_noise_told(state.config.goal, command.noise)
-    corrected = with_actual(action, command.noise, command.cost)
-    y = check_values(state.config.goal, command.y)
-    if command.was is None or not is_corrected(state, corrected, y, command.was):
-        write("corrected", corrected, y=y)
+    value = check_values(state.config, command.y)
+    corrected = with_actual(state, action, command)
+    if command.was is None or not is_corrected(state, corrected, value, command.was):
+        write("corrected", corrected, y=value)
     return Receipt((action.id,), state.version)
 
 
@@ -348,7 +355,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
     action = resolve_action(state, what, level, vehicle=vehicle, include_expired=True)
     check_vehicle_of(action, command.vehicle)
-    write("failed", with_actual(action, None, command.cost), reason=_text(command.reason))
+    if command.cost is not None:
+        action = replace(action, cost=command.cost)
+    write("failed", action, reason=_text(command.reason))
     return Receipt((action.id,), state.version)
 
 

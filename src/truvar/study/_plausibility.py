@@ -16,6 +16,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
+from truvar.models.likelihoods import Binary
 from truvar.models.observations import Observation
 from truvar.models.transforms import SMALLEST_UNIT
 
@@ -71,6 +72,8 @@ def _implausible_of(
     quantity: str | None = None,
 ) -> str | None:
     surrogate = learner.surrogate
+    if isinstance(surrogate.outcome, Binary):
+        return None  # an unexpected answer is no mistake
     told = list(learner.observations)
     for each, y in state.deferred.observations if state.deferred else ():
         if quantity is None or quantity in y:

@@ -12,7 +12,7 @@ from truvar.domain.goals import Goal
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, InvalidModelError
 from truvar.messages import for_interface, unknown_name
 from truvar.models.priors import Learned, Prior, Quantity
-from truvar.study._inputs import check_only_value, is_named
+from truvar.study._inputs import as_label, check_label, check_only_value, is_named
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_finite
 
@@ -101,22 +101,24 @@ def several_learner(config: StudyConfig) -> SeveralLearner:
         costs,
         config.seed,
         config.engine,
+        config.repeats,
     )
 
 
-def check_values(goal: Goal, y: Any) -> Any:
+def check_values(config: StudyConfig, y: Any) -> Any:
     """Return what was measured: a number, or a number by quantity where the goal has several.
 
     Args:
-        goal: The goal of the study.
+        config: The settings of the study.
         y: What the caller told; quantities that are missing or None were not measured.
 
     Raises:
         InvalidMeasurementError: If a quantity is unknown, none has a value, or one is no number.
     """
-    names = list(goal.parts)
+    names = list(config.goal.parts)
+    outcome = config.prior.outcome
     if not names:
-        return check_only_value(y) if is_named(y) else y
+        return check_label(check_only_value(y) if is_named(y) else y, outcome)
     example = ", ".join(f"{name!r}: 0.5" for name in names)
     remedy = for_interface(
         f"give {{{example}}}",
@@ -140,6 +142,10 @@ def check_values(goal: Goal, y: Any) -> Any:
         if value is None or (isinstance(value, float) and value != value):
             continue
         try:
+            label = as_label(value)
+            if label is not None:
+                values[name] = check_label(label, outcome)
+                continue
             values[name] = check_finite(value, f"the value of {name}")
         except InvalidArgumentError as error:
             raise InvalidMeasurementError(str(error)) from None
