@@ -69,10 +69,11 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     """Tell several values of one suggestion or point and print how the classes changed."""
     from truvar.study.measurements_io import parse_words
 
-    if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
+    others = (arguments.csv, arguments.noise, arguments.noise_sd, arguments.cost)
+    if any(other is not None for other in others):
         raise InvalidArgumentError(
             "--repeats takes values of one id or point and no other option; leave out --csv, "
-            "--noise and --cost"
+            "--noise, --noise-sd and --cost"
         )
     study = open_study(arguments)
     if study.goal.parts:

@@ -58,6 +58,7 @@ __all__, __getattr__, __dir__ = offer(
         ),
         "layout": ("GridLayout",),
         "learned_cost": ("ExpectedCost", "LearnedCost", "as_cost"),
+        "noise_sd": ("given_variance",),
         "parameters": (
             "Boolean",
             "Categorical",

@@ -140,6 +140,7 @@ class Problem:
             "mean": settings.model.mean,
             "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
+            "noise_sd": settings.noise.sd,
             "outcome": _build_outcome(settings.outcome),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
@@ -152,6 +153,8 @@ class Problem:
             "limits": self.run,
             "name": self.name,
         }
+        if "noise" in overrides or "noise_sd" in overrides:
+            arguments.update(noise=None, noise_sd=None)
         arguments.update(overrides)
         return Study(self.domain, arguments.pop("goal"), **arguments)
 
@@ -362,6 +365,8 @@ def _build_goal(spec: GoalSpec) -> Goal:
             fraction_of_min=spec.fraction_of_min,
             between=spec.between,
             below=spec.level_set_below,
+            within=spec.within,
+            within_of_min=spec.within_of_min,
         )
 
 

@@ -43,6 +43,7 @@ from truvar.problem.parameters import Names, ParameterSpec
 
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
+_NOISE_KEYS = ("sd", "variance", "column", "levels")  # of [noise], one of which may be given
 # Keys of [cost] for travel, in the order in which the costs are added.
 _TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")
 # Keys of [goal], of which exactly one is given.
@@ -52,6 +53,8 @@ _GOAL_KEYS = (
     "between",
     "fraction_of_max",
     "fraction_of_min",
+    "within",
+    "within_of_min",
     "maximize",
     "minimize",
     "map",
@@ -436,6 +439,16 @@ class GoalSpec(StrictModel):
         "1 if negative.",
         examples=[1.2],
     )
+    within: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the highest.",
+        examples=[0.02],
+    )
+    within_of_min: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the lowest.",
+        examples=[0.02],
+    )
     maximize: OptimumOf | None = Field(
         default=None,
         description="Find the point with the largest value: true, or the name of the quantity.",
@@ -594,8 +607,16 @@ class LevelSpec(StrictModel):
 
 
 class NoiseSpec(StrictModel):
-    """The measurement noise: one of variance, column and levels. Without it the noise is learned."""
+    """The measurement noise: one of sd, variance, column and levels. Without it, it is learned."""
 
+    sd: Annotated[NonNegative | Text, expects("a number >= 0 or the name of a column")] | None = (
+        Field(
+            default=None,
+            description="Standard deviation of one measurement, its ±, or the column of the table "
+            "that has it.",
+            examples=[0.37],
+        )
+    )
     variance: NonNegative | None = Field(
         default=None, description="Noise variance of one measurement.", examples=[0.136]
     )
@@ -623,13 +644,13 @@ class NoiseSpec(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.known:
-            _check_one_given(self, "variance", "column", "levels")
+            _check_one_given(self, *_NOISE_KEYS)
         return self
 
     @property
     def known(self) -> bool:
         """Whether the noise is given, not learned."""
-        return bool(self.given("variance", "column", "levels"))
+        return bool(self.given(*_NOISE_KEYS))
 
 
 class OutcomeSpec(StrictModel):

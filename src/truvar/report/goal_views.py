@@ -214,8 +214,11 @@ class _LevelSetView(GoalView):
         threshold = "threshold" if result.threshold is None else format_number(result.threshold)
         if self.goal.threshold is None:
             threshold = f"about {threshold}"
-        above = PointClass("above", decided.above, f"above {threshold}: {decided.above.sum()}")
-        below = PointClass("below", decided.below, f"below {threshold}: {decided.below.sum()}")
+        words = {side: f"{side} {threshold}" for side in ("above", "below")}
+        if self.goal.margin is not None:
+            words[self.goal.sides[0]] = self.goal.summary
+        above = PointClass("above", decided.above, f"{words['above']}: {decided.above.sum()}")
+        below = PointClass("below", decided.below, f"{words['below']}: {decided.below.sum()}")
         named = {"above": above, "undecided": _undecided(decided), "below": below}
         return [named[name] for name in self.palette_keys]
 

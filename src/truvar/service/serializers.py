@@ -24,7 +24,7 @@ from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
-from truvar.report.formatting import class_note, column_label
+from truvar.report.formatting import class_note, column_label, format_question
 from truvar.report.goal_views import view_of
 from truvar.report.status import (
     BOUNDS_TITLE,
@@ -76,7 +76,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": _study_state(study), "words": study.goal.question}
+    return {**data, "state": _study_state(study), "words": format_question(study)}
 
 
 def definition(study: Study) -> dict[str, Any]:

@@ -69,7 +69,7 @@ _RENAMED_FIELDS = {
 # field read what is stored.
 _OMITTED_FIELDS: dict[str, dict[str, Any]] = {
     "Bands": {"of": None},
-    "LevelSet": {"side": "above", "of": None},
+    "LevelSet": {"side": "above", "within": None, "within_of_min": None, "of": None},
     "Maximize": {"of": None},
     "Minimize": {"of": None},
 }

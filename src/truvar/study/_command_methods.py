@@ -170,6 +170,7 @@ class CommandMethods(ABC):
         key: str | None = None,
         vehicle: str | None = None,
         exposure: float | None = None,
+        noise_sd: float | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -192,6 +193,7 @@ class CommandMethods(ABC):
                 vehicle moves, and no travel is paid.
             exposure: Time, area or volume that was counted; only with outcome "count". Default:
                 that of the outcome, 1.
+            noise_sd: Standard deviation that the measurement really had, its ±, instead of `noise`.
 
         Returns:
             The id of the measurement.
@@ -208,9 +210,10 @@ class CommandMethods(ABC):
 
         Example:
             >>> study.tell(suggestion, 7.3)
-            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
+            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise_sd=0.4)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle, exposure))
+        command = Tell(what, y, noise, level, task, cost, key, vehicle, exposure, noise_sd=noise_sd)
+        receipt = self.execute(command)
         receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
@@ -308,6 +311,7 @@ class CommandMethods(ABC):
         cost: float | None = None,
         was: float | None = None,
         exposure: float | None = None,
+        noise_sd: float | None = None,
     ) -> None:
         """Replace the value of a measurement.
 
@@ -323,6 +327,7 @@ class CommandMethods(ABC):
                 has been made, nothing changes, and if the measurement has a third value by now, it
                 is refused.
             exposure: Exposure that the measurement really had; default: as before.
+            noise_sd: Standard deviation that the measurement really had, instead of `noise`.
 
         Raises:
             InvalidMeasurementError: If value, noise, cost or exposure cannot be used.
@@ -333,7 +338,8 @@ class CommandMethods(ABC):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        self.execute(Correct(what, y, noise, cost, was, exposure)).warn(stacklevel=2)
+        command = Correct(what, y, noise, cost, was, exposure, noise_sd)
+        self.execute(command).warn(stacklevel=2)
 
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
-from truvar.algorithm.repeats import are_all_closed, closed_reason
+from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
 from truvar.inference._several import statement_source
@@ -69,8 +69,9 @@ class Conclusions:
                 "enough to call the "
                 'study finished; policy "auto" continues'
             )
-        if not self._state.pending and are_all_closed(learner):
-            return closed_reason(learner)
+        closed = None if self._state.pending else closed_reason(learner)
+        if closed is not None:
+            return closed
         if not self._state.exhausted:
             return None
         if learner.excluded is not None and learner.excluded.all():

@@ -18,7 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
-from truvar.algorithm.repeats import are_all_closed, closed_reason
+from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
@@ -121,8 +121,9 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
-    if choice is None and are_all_closed(learner):
-        raise Finished(closed_reason(learner))
+    closed = closed_reason(learner) if choice is None else None
+    if closed is not None:
+        raise Finished(closed)
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
@@ -136,8 +137,9 @@ def _choose_action(
             "every place of this context is excluded or failed; allow some of them to continue"
         )
     if choice is None and given is not None:
-        if given.fixed is None and are_all_closed(learner, given.rows):
-            raise Finished(f"in this context {closed_reason(learner)}")
+        closed = closed_reason(learner, given.rows) if given.fixed is None else None
+        if closed is not None:
+            raise Finished(f"in this context {closed}")
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")

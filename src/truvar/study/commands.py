@@ -77,6 +77,13 @@ ARGUMENTS: dict[str, Argument] = {
         is_option=True,
         is_measured=True,
     ),
+    "noise_sd": Argument(
+        float,
+        "Actual standard deviation of the measurement, its ±, instead of the variance.",
+        {"ge": 0},
+        is_option=True,
+        is_measured=True,
+    ),
     "cost": Argument(
         float, "Actual cost of the measurement.", {"ge": 0}, is_option=True, is_measured=True
     ),
@@ -260,18 +267,22 @@ class Tell(Command):
     vehicle: str | None = None
     exposure: float | None = None
     typed: bool = True
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise, cost and exposure as floats.
+        """Return the command with value, noise variance, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_exposure, check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost)
-        exposure = check_exposure(self.exposure)
-        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
+        value, noise, cost = check_measurement(self.y, self.noise, self.cost, self.noise_sd)
+        exposure = None if self.exposure is None else check_exposure(self.exposure)
+        is_checked = (noise, cost, exposure) == (self.noise, self.cost, self.exposure)
+        if value is self.y and is_checked and self.noise_sd is None:
+            return self
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure, noise_sd=None)
 
 
 @dataclass(frozen=True)
@@ -344,18 +355,21 @@ class Correct(Command):
     cost: float | None = None
     was: float | None = None
     exposure: float | None = None
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise, cost and exposure as floats.
+        """Return the command with value, noise variance, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_exposure, check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost, corrects=True)
+        value, noise, cost = check_measurement(
+            self.y, self.noise, self.cost, self.noise_sd, corrects=True
+        )
         exposure = check_exposure(self.exposure)
-        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure, noise_sd=None)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 # of measurements beside id, coordinates and value; who: a vehicle
-_OPTION_COLUMNS = ("noise", "cost", "exposure", "level", "task", "vehicle", "who")
+_OPTION_COLUMNS = ("noise", "noise_sd", "cost", "exposure", "level", "task", "vehicle", "who")
 _IGNORED_COLUMNS = (
     "index",
     "label",
@@ -253,9 +253,9 @@ def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
 def parse_csv(text: str, study: Study, value: str | None = None) -> list[MeasurementInput]:
     """Parse measurements from the text of a CSV file, whatever its delimiter and decimal sign.
 
-    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and
-    who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id and
-    coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
+    The columns are `id` or the coordinates, `value`, and optionally noise or noise_sd, cost, level,
+    task and who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id
+    and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
     file that truvar has written tells nothing twice to the study it came from, and everything to
     another one. Lines without a value are left out.
 

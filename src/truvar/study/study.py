@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
+from truvar.domain.noise_sd import given_variance
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
@@ -98,6 +99,8 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        noise_sd: Standard deviation of a measurement, the ± of the instrument, instead of `noise`:
+            a number, column name, array or function of the points.
         outcome: What a measurement gives: None for a number with normal noise, "binary" or
             `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
             Thresholds and statements are then about the probability of a yes, or the rate of the
@@ -159,6 +162,7 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        noise_sd: float | str | ArrayLike | Callable[[Array], ArrayLike] | None = None,
         outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
@@ -188,7 +192,12 @@ class Study(BaseStudy, LocalViews):
         seed = check_integer(seed, "seed", minimum=0)
         check_boolean(exact_model, "exact_model")
         prior = Prior(
-            family_of(kernel, transform), mean, noise, tasks, exact_model, outcome_named(outcome)
+            family_of(kernel, transform),
+            mean,
+            given_variance(noise, noise_sd, domain),
+            tasks,
+            exact_model,
+            outcome_named(outcome),
         )
         config = StudyConfig(
             domain=domain,

@@ -139,6 +139,9 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         quantities = learner.measured(action)
         level = None  # the set of quantities
     task = None if tasks is None else tasks.names[action.task]
+    times = 1
+    if len(state.pending) > 1:
+        times = max(1, sum(_is_same_place(action, other) for other in state.pending.values()))
     return Suggestion(
         id=action.id,
         index=index,
@@ -151,7 +154,7 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         vehicle=action.vehicle,
         label=domain.label(index),
         quantities=quantities,
-        times=max(1, sum(_is_same_place(action, other) for other in state.pending.values())),
+        times=times,
         outcome=None if outcome is None else outcome.name,
         cost_interval=action.cost_interval,
     )

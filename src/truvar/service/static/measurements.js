@@ -77,7 +77,7 @@ function table(rows, view, study) {
   if (view.measurements.some((row) => row.repeats)) extra.push(["Repeats", "repeats"]);
   const headings = el("tr", {}, heading("#"), view.columns.map((column) => heading(column.label)), heading("Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
-    extra.map(([label]) => heading(label)), heading("Noise variance"), heading("Cost"), heading("Spent"));
+    extra.map(([label]) => heading(label)), heading("±"), heading("Cost"), heading("Spent"));
   const change = (row) => el("td", {}, row.failed ? null : el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
     onclick: () => openCorrection(row, view, study) }, "Correct"));
   const value = (row) => (row.failed
@@ -87,7 +87,7 @@ function table(rows, view, study) {
     el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
-    el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
+    el("td", {}, number(Math.sqrt(row.noise), 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of measurements" },
     el("table", {}, el("caption", { class: "visually-hidden" }, "Measurements, newest first"), el("thead", {}, headings), el("tbody", {}, body)));
 }

@@ -122,7 +122,7 @@ function suggestionCard(study, suggestion, message) {
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, costText(suggestion)];
   if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
-  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
+  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (± ${number(Math.sqrt(suggestion.noise), 3)})`);
   if (suggestion.quantities && suggestion.quantities.length < view.quantities.length) facts.push(`measure ${suggestion.quantities.join(", ")}`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
@@ -179,11 +179,11 @@ function suggestionCard(study, suggestion, message) {
     const y = measured.read();
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
-    if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (noise.value.trim()) body.noise_sd = readNumber(noise, "The standard deviation");
     if (exposure.value.trim()) body.exposure = readNumber(exposure, "The exposure");
     if (!(await question.isConfirmed(body, check))) return false;
     const label = `${[y, ...repeats].map(measuredText).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined || body.exposure !== undefined)) {
+    if (repeats.length && (body.cost !== undefined || body.noise_sd !== undefined || body.exposure !== undefined)) {
       throw new Error("Repeated values count with the expected cost, noise and exposure; leave these out.");
     }
     const answer = repeats.length
@@ -193,13 +193,13 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
-  const costField = field("Actual cost", cost, view.learns_cost ? "learned from; the expected one counts if it is left out" : undefined);
+  const costField = field("Actual cost", cost, view.learns_cost ? "if known" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
     ...measured.fields,
     suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       suggestion.quantities ? null : field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome || suggestion.quantities ? null : field("Noise variance", noise)),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome || suggestion.quantities ? null : field("±", noise, "standard deviation")),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && measured.inputs.some((input) => input.value.trim() !== "");
@@ -270,7 +270,7 @@ export function confirmation(...inputs) {
 
 // Inputs for level, task and vehicle of a point, where a study has them; read() adds them to a body.
 export function pointOptions(view) {
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: ± ${l.variance === null ? "by place" : number(Math.sqrt(l.variance), 3)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
   const vehicle = vehicleChoice(view, "none of them");
   const fields = [level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null];
