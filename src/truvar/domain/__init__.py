@@ -40,7 +40,9 @@ __all__, __getattr__, __dir__ = offer(
             "slice_with_setting",
         ),
         "goals": (
+            "AllOf",
             "Bands",
+            "ConstrainedOptimum",
             "Goal",
             "LevelSet",
             "Map",
@@ -49,6 +51,8 @@ __all__, __getattr__, __dir__ = offer(
             "Optimum",
             "Regions",
             "Score",
+            "parse_constraints",
+            "probability_of",
         ),
         "grid": ("SAME_POINT", "mesh"),
         "labels": (

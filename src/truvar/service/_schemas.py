@@ -43,6 +43,7 @@ JSON_TYPES: dict[type, Any] = {
     int: Annotated[int, Field(strict=True)],
     list: list[Number],
     tuple: list[str],
+    object: Number | dict[str, Number | None],
     str: str,
 }
 

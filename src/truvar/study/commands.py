@@ -40,7 +40,7 @@ class Argument:
     """An argument of commands, as requests and the command line describe it.
 
     Attributes:
-        kind: Type of its value.
+        kind: Type of its value; `object` is a number, or a number by name.
         help: Description, as a sentence.
         limits: Limits of a value that comes over a network, by the keywords of `pydantic.Field`.
         is_option: Whether the command line has an option of that name.
@@ -67,7 +67,9 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "context": Argument(dict, "Value of every context column, which is given, not chosen."),
     "same": Argument(tuple, "Columns whose values all suggestions share, chosen for the batch."),
-    "y": Argument(float, "The measured value.", is_measured=True),
+    "y": Argument(
+        object, "The measured value; of several quantities, those by name.", is_measured=True
+    ),
     "values": Argument(list, "The measured values.", {"min_length": 1, "max_length": MAX_REPEATS}),
     "noise": Argument(
         float,
