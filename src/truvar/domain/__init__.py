@@ -66,6 +66,7 @@ __all__, __getattr__, __dir__ = offer(
             "plain_value",
         ),
         "repeats": ("ClosedPlaces", "Repeats", "check_repeats", "max_measurements"),
+        "quantity": ("Quantity",),
         "rounding": ("shown_numbers",),
         "satisfiability": ("holds_somewhere",),
         "scales": ("is_geometric",),

@@ -180,7 +180,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     """Return what the template shows."""
     return {
         "name": study.name or "study",
-        "goal": study.goal.question,
+        "goal": study.quantity.in_question(study.goal),
         "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),

@@ -47,7 +47,7 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         terminal: Width, colours and letters to use.
     """
     heading = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{heading}: {study.goal.question}\n{terminal.rows(problem_rows(problem, study))}"
+    return f"{heading}: {study.quantity.in_question(study.goal)}\n{terminal.rows(problem_rows(problem, study))}"
 
 
 def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:

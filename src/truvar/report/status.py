@@ -292,7 +292,9 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
     picture = text_map(study, terminal, result)
-    text = f"{heading}: {study.goal.question}\n{terminal.rows(rows)}\n\n{picture}"
+    text = (
+        f"{heading}: {study.quantity.in_question(study.goal)}\n{terminal.rows(rows)}\n\n{picture}"
+    )
     if theorem:
         text += f"\n\n{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
     return text

@@ -114,7 +114,7 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
         if row["name"] == "policy":  # by the name that a problem file has for it
             row["text"] = problem.spec.get("policy", {}).get("name", DEFAULT_POLICY)
     return {
-        "goal": study.goal.question,
+        "goal": study.quantity.in_question(study.goal),
         "rows": rows,
         "warnings": problem_warnings(problem, study),
         "points": len(domain),

@@ -75,7 +75,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": _study_state(study), "words": study.goal.question}
+    return {**data, "state": _study_state(study), "words": study.quantity.in_question(study.goal)}
 
 
 def definition(study: Study) -> dict[str, Any]:
@@ -94,6 +94,8 @@ def definition(study: Study) -> dict[str, Any]:
         **serialized,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity": study.quantity.name,
+        "unit": study.quantity.unit,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -232,6 +234,7 @@ def view(study: Study) -> dict[str, Any]:
         "sign": study.goal.sign,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity_label": study.quantity.label,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),

@@ -47,6 +47,8 @@ class StudyConfig:
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
         repeats: Whether places may be measured again, or how often; None: where it pays.
+        quantity: Name of what is measured; None: it has none.
+        unit: Its unit; None: it has none.
     """
 
     domain: Domain
@@ -60,6 +62,8 @@ class StudyConfig:
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
     repeats: Repeats = None
+    quantity: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -84,8 +88,9 @@ class StudyConfig:
         }
         if not self.vehicles:
             del details["vehicles"]
-        if self.repeats is None:
-            del details["repeats"]
+        for name in ("repeats", "quantity", "unit"):
+            if details[name] is None:
+                del details[name]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:
