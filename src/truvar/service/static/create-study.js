@@ -139,7 +139,7 @@ function tomlPart(changed, suggestName) {
       ["[domain]", "grid, box, or table with columns: all points that can be measured"],
       ["[goal]", "level_set, level_set_below, between, fraction_of_max, within, maximize or minimize"],
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
-      ["[noise]", "variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
+      ["[noise]", "sd (the ±), variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
       ["[outcome]", 'kind = "binary" for yes or no, with guess and lapse, or "count", with exposure; left out: a number'],
       ["[cost]", "base, column or learned = true, travel, magnitude"],
       ["[run]", "budget, steps, f1 or regret: where to stop"],
