@@ -5,7 +5,7 @@
 | length-scales | that of `hyperposterior` | evidence of Laplace's approximation |
 | standard deviation of f | log-normal, `Outcome.log_signal` | the same |
 | constant mean of f | normal, `Outcome.constant` | integrated out |
-| smoothness of f, for claims | Matern 3/2, 5/2 and RBF, equally probable | see `model_average` |
+| smoothness of f, for claims | `Outcome.families`, equally probable | see `model_average` |
 
 Every member of an average has its own pseudo-values.
 """
@@ -27,10 +27,6 @@ from truvar.models.frozen import FrozenMember, FrozenPosterior, robust_cholesky
 from truvar.models.hyperposterior import HyperPrior, HyperSample, find_mode, sample_posterior
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
 from truvar.models.model_average import MIN_FAMILY_WEIGHT, tempered
-
-# Labels say little of the smoothness, so that the prior decides: probabilities and rates do not
-# jump from point to point, as a Matern 1/2 does.
-_FAMILIES = ("matern32", "matern52", "rbf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +140,14 @@ def latent_average(
         n_members: Number of members, about.
         seed: Seed of the sample.
     """
-    found = [_sample(family, data, current, n_members, seed)[0] for family in _FAMILIES]
+    families = data.labels.outcome.families
+    found = [_sample(family, data, current, n_members, seed)[0] for family in families]
     weights = tempered(np.array([sample.log_evidence for sample in found]))
     weights[weights < MIN_FAMILY_WEIGHT] = 0.0
     weights /= weights.sum()
     members: list[FrozenMember] = []
     shares: list[float] = []
-    for family, sample, weight in zip(_FAMILIES, found, weights.tolist(), strict=True):
+    for family, sample, weight in zip(families, found, weights.tolist(), strict=True):
         if weight == 0.0:
             continue
         count = max(round(n_members * weight), 1)

@@ -107,6 +107,9 @@ class Binary(Outcome):
     name: ClassVar[str] = "binary"
     log_signal: ClassVar[tuple[float, float]] = (float(np.log(2.0)), 0.7)
     constant: ClassVar[float] = 1.0
+    # Labels say little of the smoothness, so that the prior decides: a probability does not jump
+    # from point to point, as a Matern 1/2 does.
+    families: ClassVar[tuple[str, ...]] = ("matern32", "matern52", "rbf")
 
     guess: float = 0.0
     lapse: float = 0.0

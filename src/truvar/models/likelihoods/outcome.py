@@ -36,12 +36,14 @@ class Outcome(ABC):
         takes_exposure: Whether a measurement has an exposure, such as the time that was counted.
         log_signal: Mean and standard deviation of the logarithm of the sd of f, a priori.
         constant: Variance of the constant mean of f in units of the variance of f.
+        families: Kernel families that claims are averaged over.
     """
 
     name: ClassVar[str]
     takes_exposure: ClassVar[bool] = False
     log_signal: ClassVar[tuple[float, float]]
     constant: ClassVar[float]
+    families: ClassVar[tuple[str, ...]] = ("matern12", "matern32", "matern52", "rbf")
 
     @property
     @abstractmethod
