@@ -661,3 +661,40 @@ def _problems() -> list[Problem]:
 
 
 PROBLEMS = {problem.name: problem for problem in _problems()}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two quantities on the same candidates: the truths of two problems of the suite.
+
+    Attributes:
+        first: Name of the problem whose truth is the first quantity.
+        second: Name of the problem whose truth is the second.
+    """
+
+    first: str
+    second: str
+
+    def instances(self, start: int) -> dict[str, Instance]:
+        """Return both quantities by name, with the number of a start."""
+        return {
+            "first": PROBLEMS[self.first].instance("level set", start),
+            "second": PROBLEMS[self.second].instance("level set", start + 100),
+        }
+
+
+PAIRS: dict[str, list[Pair]] = {
+    "tuning": [
+        Pair("camel", "blobs"),
+        Pair("branin", "front"),
+        Pair("matern52 draws, 0.25", "rbf draws, 0.2"),
+    ],
+    "reported": [
+        Pair("himmelblau", "franke"),
+        Pair("levy", "plumes"),
+        Pair("styblinski-tang", "thermocline"),
+        Pair("griewank", "islands, much noise"),
+        Pair("matern52 draws, 0.2", "matern32 draws, 0.5"),
+        Pair("rbf draws, 0.3", "matern52 draws, 0.4"),
+    ],
+}

@@ -31,7 +31,9 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "tones.toml"]) == 0
-    assert "a measurement gives yes or no" in " ".join(capsys.readouterr().out.split())
+    summary = " ".join(capsys.readouterr().out.split())
+    assert "a measurement gives yes or no" in summary
+    assert "where is the probability of yes above 0.6?" in summary
     assert main(["ask"]) == 0
     assert "yes or no" in capsys.readouterr().out
     assert main(["tell", "1", "yes"]) == 0
@@ -93,3 +95,13 @@ def test_init_writes_the_outcome(outcome: str, threshold: str) -> None:
     assert f'outcome = "{outcome}"' in text
     assert "[noise]" not in text
     assert main(["new", "places.toml", "--check"]) == 0
+
+
+def test_a_table_of_probabilities_is_backtested(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{i / 19:.4f},{0.1 + 0.8 * i / 19:.4f}\n" for i in range(20))
+    Path("answers.csv").write_text(f"x,p\n{rows}")
+    table = 'table = "answers.csv"\ncolumns = ["x"]'
+    Path("table.toml").write_text(TONES.replace("grid = {x = [0, 1, 9]}", table))
+    words = ["backtest", "table.toml", "--truth", "p", "--policies", "auto", "--replicates", "1"]
+    assert main([*words, "--budget", "8", "--json"]) == 0
+    assert "auto" in capsys.readouterr().out

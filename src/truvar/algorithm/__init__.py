@@ -7,6 +7,7 @@ from truvar._names import offer
 __all__, __getattr__, __dir__ = offer(
     __name__,
     {
+        "_several": ("SeveralLearner",),
         "availability": ("place_of",),
         "covering": ("information_bound",),
         "learner": ("ActiveLearner",),
@@ -17,7 +18,7 @@ __all__, __getattr__, __dir__ = offer(
             "best_point",
             "eligible_observations",
         ),
-        "repeats": ("are_all_closed", "closed_reason"),
+        "repeats": ("closed_reason",),
         "selection": ("in_model_units", "policy_context", "stops_at_sets"),
     },
 )

@@ -45,8 +45,8 @@ def closed_places(learner: ActiveLearner, before: ClosedPlaces | None) -> Closed
     return ClosedPlaces.of(learner.domain, limit, actions)
 
 
-def are_all_closed(learner: ActiveLearner, rows: Index | None = None) -> bool:
-    """Return whether every place that is not excluded is closed.
+def closed_reason(learner: ActiveLearner, rows: Index | None = None) -> str | None:
+    """Return why nothing can be suggested if every place that is not excluded is closed; or None.
 
     Args:
         learner: The learner.
@@ -54,20 +54,16 @@ def are_all_closed(learner: ActiveLearner, rows: Index | None = None) -> bool:
     """
     closed = learner.actions.closed
     if closed is None or not closed.ids:
-        return False
+        return None
     left = ~closed.on_grid(learner.posterior.sites).reshape(-1, len(learner.domain))  # by task
     excluded = learner.excluded
     allowed = np.ones(len(learner.domain), bool) if excluded is None else ~excluded
     if rows is not None:
         left = left[:, rows]
         allowed = allowed[rows]
-    return bool(allowed.any() and not (left & allowed).any())
-
-
-def closed_reason(learner: ActiveLearner) -> str:
-    """Return why nothing is suggested where all places are closed."""
-    limit = max_measurements(learner.repeats)
-    times = "once" if limit == 1 else f"{limit} times"
+    if not allowed.any() or (left & allowed).any():
+        return None
+    times = "once" if closed.limit == 1 else f"{closed.limit} times"
     remedy = "; give the box more representers" if learner.domain.continuous else ""
     return (
         f"every place was measured or suggested {times}, and this study allows no further "

@@ -21,6 +21,8 @@ _GOAL_WORDS = {
     "above": "level_set",
     "below": "level_set_below",
     "level": "level_set",
+    "within": "within",
+    "within-min": "within_of_min",
     "map": "map",
     "maximum": "maximize",
     "minimum": "minimize",
@@ -46,11 +48,14 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level", "map"),
-        help="what to look for; above and below are those of a threshold, level is above, and map "
-        "is the value everywhere",
+        choices=("max", "min", "above", "below", "level", "within", "within-min", "map"),
+        help="what to look for; above and below are those of a threshold, level is above, within "
+        "is a margin of the highest value, within-min of the lowest, and map is the value "
+        "everywhere",
     )
-    sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument(
+        "--threshold", type=float, help="threshold of above, below or level; margin of within"
+    )
     sub.add_argument("--accuracy", type=float, help="accuracy of a map")
     sub.add_argument(
         "--repeats",

@@ -15,7 +15,7 @@ _MAX_LENGTH = 60  # characters of a name or unit
 
 
 @dataclass(frozen=True)
-class Quantity:
+class QuantityName:
     """A measured quantity.
 
     Attributes:

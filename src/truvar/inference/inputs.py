@@ -126,7 +126,7 @@ class StatementInputs:
         if probability is not None:
             return self.asked(self.goal.exceeds(probability, 0.5))
         mean = self.posterior.shares @ self.means
-        return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+        return self.asked(self.goal.exceeds(mean, self.goal.thresholds(mean, mean)[0]))
 
     def asked(self, above: Mask) -> Mask:
         """Return which points are on the side asked for, given those above; and the other way round."""

@@ -32,8 +32,15 @@ from truvar.models._relevance_pursuit import (
     leave_one_out,
     predictability,
 )
+from truvar.models._warping import Warp, WarpedLikelihood, with_warping
 from truvar.models.ensemble import CONSTANT, EnsembleModel
-from truvar.models.hyperposterior import HyperPrior, MarginalLikelihood, find_mode, sample_posterior
+from truvar.models.hyperposterior import (
+    HyperPrior,
+    LogLikelihood,
+    MarginalLikelihood,
+    find_mode,
+    sample_posterior,
+)
 from truvar.models.kernels import SMOOTHNESS, twice_nu
 from truvar.models.transforms import SMALLEST_UNIT, OutputTransform
 
@@ -86,6 +93,8 @@ class FitData:
         learn_noise: Whether a noise variance is learned even if all are known; None: only if some
             are not.
         categorical: Positions of the columns of categories.
+        low: Lower ends of the domain, which its coordinates are warped from; None: they are not
+            warped. (d,)
     """
 
     points: Array
@@ -101,6 +110,7 @@ class FitData:
     direction: int = 0
     learn_noise: bool | None = None
     categorical: tuple[int, ...] = ()
+    low: Array | None = None
 
     @property
     def exact(self) -> Mask:
@@ -392,14 +402,21 @@ class FamilyPosterior:
         model: The mode, and a sample.
         log_evidence: Log density of the values in the user's units, up to a constant that all
             families share.
+        warps: Warps of the coordinates, that of the mode and those of the sample; empty: none.
     """
 
     model: EnsembleModel
     log_evidence: float
+    warps: tuple[Warp, ...] = ()
 
 
 def family_posterior(
-    family: str, data: FitData, current: EnsembleModel, n_members: int, seed: int
+    family: str,
+    data: FitData,
+    current: EnsembleModel,
+    n_members: int,
+    seed: int,
+    warped: Sequence[int] = (),
 ) -> FamilyPosterior:
     """Return the hyperparameters of a family, with the transform and outliers of another fit.
 
@@ -409,16 +426,23 @@ def family_posterior(
         current: The other fit, which the search starts from.
         n_members: Size of the sample.
         seed: Seed of the sample.
+        warped: Columns whose coordinates are warped; then `data.low` is known.
     """
     transform = current.transform
     values = OutputTransform(log=data.log).forward(data.values)
     kept = np.setdiff1d(np.arange(len(values)), np.array(current.outliers, dtype=int))
     option = _Standardisation(transform.shift, transform.scale, learn_power=False)
-    likelihood, prior = _problem(family, data, values, kept, option, transform.power)
+    plain, prior = _problem(family, data, values, kept, option, transform.power)
     if current.noise_slopes is not None:
-        likelihood = likelihood.with_relative_noise(current.noise_factor(data.points[kept]))
+        plain = plain.with_relative_noise(current.noise_factor(data.points[kept]))
     prior = prior.with_wide_noise(data.points.shape[1])
-    mode = find_mode(likelihood, prior, _starts(prior, current, data, option, len(kept)))
+    starts = _starts(prior, current, data, option, len(kept))
+    likelihood: LogLikelihood = plain
+    if warped and data.low is not None:
+        likelihood = WarpedLikelihood(plain, data.low / data.extent, warped)
+        prior = with_warping(prior, len(warped))
+        starts = [np.append(start, prior.mean[len(start) :]) for start in starts]
+    mode = find_mode(likelihood, prior, starts)
     _, proposals, rounds = next(
         effort for most, effort in SAMPLE_SIZES.items() if len(kept) <= most
     )
@@ -435,7 +459,13 @@ def family_posterior(
         signal=np.exp(2 * thetas[:, d]) * transform.scale**2,
         noise=data.learned_noise(thetas, transform.scale),
     )
-    return FamilyPosterior(model, sample.log_evidence - len(kept) * float(np.log(transform.scale)))
+    log_evidence = sample.log_evidence - len(kept) * float(np.log(transform.scale))
+    if not isinstance(likelihood, WarpedLikelihood) or data.low is None:
+        return FamilyPosterior(model, log_evidence)
+    warps = tuple(
+        Warp(data.low, data.extent, tuple(warped), likelihood.log_powers(theta)) for theta in thetas
+    )
+    return FamilyPosterior(model, log_evidence, warps)
 
 
 def _is_uninformative(data: FitData, values: Array, kept: Index, scale: float) -> bool:

@@ -77,6 +77,7 @@ def _fit_data(setting: Setting, observations: Observations) -> FitData:
         noise=np.where(is_given, variances, np.nan),
         extent=setting.domain.extent,
         spacing=setting.domain.spacing,
+        low=setting.domain.bounds[:, 0],
         references=setting.references_of_residuals(values),
         learn_power=False,
         thresholds=setting.thresholds_at(observations.points, values),

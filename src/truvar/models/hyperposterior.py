@@ -248,6 +248,10 @@ class MarginalLikelihood:
         """Return the likelihood with known factors (t,) of the learned noise, the power known."""
         return self._copy(relative=relative)
 
+    def with_points(self, points: Array) -> MarginalLikelihood:
+        """Return the likelihood with other points X (t, d), the power known."""
+        return self._copy(points=points, relative=self.relative)
+
     def _copy(self, **changed: Any) -> MarginalLikelihood:
         parts: dict[str, Any] = {
             "points": self.points,

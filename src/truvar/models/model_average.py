@@ -3,6 +3,7 @@
 | unknown | prior | how the data decide |
 |---|---|---|
 | smoothness of f | Matern 1/2, 3/2, 5/2 and RBF, equally probable | evidence to the power `_LEARNING_RATE` |
+| whether f is rough here and smooth there | `_WARPED_PROBABILITY`, see `_warping` | evidence |
 | length-scales, signal and noise variance | that of `hyperposterior` | their posterior, sampled |
 | scale of f | factor on the sd: that of a Student-t, see `_scale` | one-step-ahead errors |
 | whether the most improbable value is an outlier | see `_suspect` | evidence with and without it |
@@ -11,12 +12,15 @@ Choices are made with the most plausible smoothness alone. Claims need more: a f
 is sure of its errors. All families see the same values, transformed in the same way and without
 the same outliers, so that their evidence can be compared. None of them is true, and measurements
 crowd where a policy looks, so that evidence counts only in part (Gruenwald and van Ommen 2017).
+That of warped coordinates counts in full, but is seldom expected: with few values they would only
+add to what is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +29,10 @@ from scipy.linalg import solve_triangular
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array
 from truvar.models._conditions import Conditions
-from truvar.models._learned import FitData, family_posterior
+from truvar.models._learned import FamilyPosterior, FitData, family_posterior
 from truvar.models._scale import scale_factors
 from truvar.models._suspect import MAX_PROBABILITY, find_suspect, leave_out
+from truvar.models._warping import Warp, warped_columns
 from truvar.models.ensemble import CONSTANT, EnsembleModel
 from truvar.models.frozen import FrozenMember, FrozenPosterior, robust_cholesky
 from truvar.models.kernels import SMOOTHNESS, Stationary, twice_nu
@@ -36,7 +41,9 @@ FAMILIES = ("matern12", "matern32", "matern52", "rbf")
 N_MEMBERS = 32  # members of the average
 MIN_MEMBERS = 4  # members of it on large domains
 MAX_OPERATIONS = 4e10  # for predicting all points with all members, about
-_LEARNING_RATE = 0.5  # power of the evidence
+_LEARNING_RATE = 0.4  # power of the evidence
+WARPED_FAMILY = "matern52"  # the family that is fitted to warped coordinates too
+_WARPED_PROBABILITY = 0.1  # prior probability that coordinates are warped
 MIN_FAMILY_WEIGHT = 0.01  # below which a family is left out
 _MIN_NOISE_SHARE = 1e-10  # share of the signal variance: the smallest noise; draws take it for none
 
@@ -64,15 +71,19 @@ def average_over_families(
     """
     families = _fit_families(data, current, conditions, n_members, seed)
     log_evidence = _mean_evidence(families)
-    best = max(families, key=lambda each: each.log_evidence)
-    mode = freeze_member(_scaled(best.model, 0, 1.0), conditions)
-    suspect = find_suspect(mode, conditions, current.transform)
+    # Warped coordinates can follow an outlier, so that they do not count in looking for one.
+    plain = [each for each in families if not each.posterior.warps]
+    best = max(plain, key=lambda each: each.posterior.log_evidence)
+    suspect = find_suspect(best.freeze(0, 1.0), conditions, current.transform)
     if suspect is not None:
         without = replace(current, outliers=(*current.outliers, suspect.position))
         left_out = leave_out(conditions, suspect.position, current.transform.shift)
         others = _fit_families(data, without, left_out, n_members, seed)
         log_outlier = suspect.log_density - float(np.log(current.transform.scale))
-        log_evidences = np.array([log_evidence, _mean_evidence(others) + log_outlier])
+        plain_others = [each for each in others if not each.posterior.warps]
+        log_evidences = np.array(
+            [_mean_evidence(plain), _mean_evidence(plain_others) + log_outlier]
+        )
         probability = min(float(tempered(log_evidences)[1]), MAX_PROBABILITY)
         families = [
             *(each.reweight(1.0 - probability) for each in families),
@@ -85,16 +96,22 @@ class _Family(NamedTuple):
     """A family of an average, fitted.
 
     Attributes:
-        model: The most probable hyperparameters, and a sample.
-        log_evidence: Log density of the values, up to a constant.
+        posterior: The most probable hyperparameters, and a sample.
         conditions: The observations that its members are conditioned on.
+        prior: Its prior probability.
         weight: Its weight.
     """
 
-    model: EnsembleModel
-    log_evidence: float
+    posterior: FamilyPosterior
     conditions: Conditions
+    prior: float
     weight: float
+
+    def freeze(self, row: int, factor: float) -> FrozenMember:
+        """Return the posterior with one row of the model, its scale larger by a factor."""
+        model = _scaled(self.posterior.model, row, factor)
+        warps = self.posterior.warps
+        return freeze_member(model, self.conditions, warps[row] if warps else None)
 
     def reweight(self, factor: float) -> _Family:
         """Return the family with its weight multiplied."""
@@ -105,20 +122,29 @@ def _fit_families(
     data: FitData, current: EnsembleModel, conditions: Conditions, n_members: int, seed: int
 ) -> list[_Family]:
     """Return all families with their weights, which add up to 1."""
-    found = [family_posterior(family, data, current, n_members, seed) for family in FAMILIES]
+    fit = partial(family_posterior, data=data, current=current, n_members=n_members, seed=seed)
+    found = [fit(family) for family in FAMILIES]
+    priors = np.full(len(FAMILIES), 1.0 / len(FAMILIES))
     weights = tempered(np.array([each.log_evidence for each in found]))
+    columns = warped_columns(data.spacing, data.categorical, len(data.values))
+    if columns and data.low is not None:
+        found.append(fit(WARPED_FAMILY, warped=columns))
+        priors = np.append((1.0 - _WARPED_PROBABILITY) * priors, _WARPED_PROBABILITY)
+        log_joint = np.log(priors) + [each.log_evidence for each in found]
+        share = float(np.exp(log_joint[-1] - np.logaddexp.reduce(log_joint)))
+        weights = np.append((1.0 - share) * weights, share)
     weights[weights < MIN_FAMILY_WEIGHT] = 0.0
     weights /= weights.sum()
     return [
-        _Family(each.model, each.log_evidence, conditions, weight)
-        for each, weight in zip(found, weights.tolist(), strict=True)
+        _Family(each, conditions, prior, weight)
+        for each, prior, weight in zip(found, priors.tolist(), weights.tolist(), strict=True)
     ]
 
 
 def _mean_evidence(families: Sequence[_Family]) -> float:
-    """Return the log evidence of equally probable families."""
-    log_evidence = [each.log_evidence for each in families]
-    return float(np.logaddexp.reduce(log_evidence) - np.log(len(families)))
+    """Return the log evidence of all families, each with its prior probability."""
+    log_joint = [np.log(each.prior) + each.posterior.log_evidence for each in families]
+    return float(np.logaddexp.reduce(log_joint))
 
 
 def _sampled(families: Sequence[_Family], n_members: int) -> FrozenPosterior:
@@ -128,14 +154,13 @@ def _sampled(families: Sequence[_Family], n_members: int) -> FrozenPosterior:
     for each in families:
         if each.weight == 0.0:
             continue
+        model = each.posterior.model
         count = max(round(n_members * each.weight), 1)
-        mode = freeze_member(_scaled(each.model, 0, 1.0), each.conditions)
-        is_noise_given = each.model.noise is None
-        factors = scale_factors(count, mode.whitened, len(members), is_noise_given)
-        rows = 1 + (np.arange(count) * (len(each.model.signal) - 1)) // count
+        errors = each.freeze(0, 1.0).whitened
+        factors = scale_factors(count, errors, len(members), is_noise_given=model.noise is None)
+        rows = 1 + (np.arange(count) * (len(model.signal) - 1)) // count
         for row, factor in zip(rows.tolist(), factors.tolist(), strict=True):
-            scaled = _scaled(each.model, row, factor)
-            members.append(freeze_member(scaled, each.conditions))
+            members.append(each.freeze(row, factor))
             shares.append(each.weight / count)
     return FrozenPosterior(tuple(members), tuple(shares))
 
@@ -159,8 +184,16 @@ def with_uncertain_scale(posterior: FrozenPosterior) -> FrozenPosterior:
     return FrozenPosterior(tuple(scaled), tuple(weights.tolist()))
 
 
-def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
-    """Return the posterior with the first hyperparameters of a model."""
+def freeze_member(
+    model: EnsembleModel, conditions: Conditions, warp: Warp | None = None
+) -> FrozenMember:
+    """Return the posterior with the first hyperparameters of a model.
+
+    Args:
+        model: The model.
+        conditions: The observations.
+        warp: The warp of their coordinates; None: there is none.
+    """
     signal = float(model.signal[0])
     kernel = Stationary(
         twice_nu(SMOOTHNESS[model.family]), signal, model.lengthscales[0], model.categorical
@@ -170,6 +203,9 @@ def freeze_member(model: EnsembleModel, conditions: Conditions) -> FrozenMember:
     offset = conditions.offset
 
     def covariance(points: Array, others: Array) -> Array:
+        if warp is not None:
+            points = warp(points)
+            others = warp(others)
         return np.asarray(kernel(points, others) + constant)
 
     def prior_mean(points: Array) -> Array:

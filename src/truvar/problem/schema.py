@@ -53,9 +53,12 @@ _GOAL_KEYS = (
     "between",
     "fraction_of_max",
     "fraction_of_min",
+    "within",
+    "within_of_min",
     "maximize",
     "minimize",
     "map",
+    "all_of",
 )
 # Keys of [model] for a model that is learned from the measurements.
 _ENSEMBLE_KEYS = ("transform", "marginalise", "initial")
@@ -394,6 +397,16 @@ class DomainSpec(StrictModel):
         return self
 
 
+OptimumOf = Annotated[
+    Literal[True] | Text,
+    expects("true or the name of a quantity", "write true or leave out the key"),
+]
+Requirements = Annotated[
+    Text | list[Text],
+    expects('comparisons such as "impurity <= 1"', "write them as text, or a list of texts"),
+]
+
+
 class GoalSpec(StrictModel):
     """The goal: exactly one of `GOAL_KEYS`, and `monotone`."""
 
@@ -426,12 +439,36 @@ class GoalSpec(StrictModel):
         "1 if negative.",
         examples=[1.2],
     )
-    maximize: (
-        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
-    ) = Field(default=None, description="Find the point with the largest value.")
-    minimize: (
-        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
-    ) = Field(default=None, description="Find the point with the smallest value.")
+    within: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the highest.",
+        examples=[0.02],
+    )
+    within_of_min: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the lowest.",
+        examples=[0.02],
+    )
+    maximize: OptimumOf | None = Field(
+        default=None,
+        description="Find the point with the largest value: true, or the name of the quantity.",
+        examples=[True, "yield"],
+    )
+    minimize: OptimumOf | None = Field(
+        default=None,
+        description="Find the point with the smallest value: true, or the name of the quantity.",
+        examples=[True, "impurity"],
+    )
+    subject_to: Requirements | None = Field(
+        default=None,
+        description="With maximize or minimize: what other quantities must satisfy.",
+        examples=["impurity <= 1", ["impurity <= 1", "5 <= pH <= 7"]],
+    )
+    all_of: Requirements | None = Field(
+        default=None,
+        description="Find the points where several quantities satisfy all of this.",
+        examples=[["yield >= 80", "impurity <= 1"]],
+    )
     map: Positive | None = Field(
         default=None,
         description="Accuracy: know the value everywhere, within this distance.",
@@ -456,6 +493,11 @@ class GoalSpec(StrictModel):
         _check_one_given(self, *_GOAL_KEYS)
         if self.weight is not None and self.map is None:
             raise ValueError("weight needs map = ...; leave out weight, or give map")
+        if self.subject_to is not None and not isinstance(self.maximize or self.minimize, str):
+            raise ValueError(
+                'subject_to needs the quantity to optimise; write maximize = "yield" or minimize '
+                '= "yield"'
+            )
         return self
 
 
@@ -695,6 +737,25 @@ class VehicleSpec(StrictModel):
     )
     speed: Positive = Field(default=1.0, description="Travel costs are divided by it.")
     budget: Positive | None = Field(default=None, description="Total cost of its measurements.")
+
+
+class QuantitySpec(StrictModel):
+    """One of several quantities."""
+
+    noise: NonNegative | None = Field(
+        default=None, description="Noise variance of its measurements; that of [noise] by default."
+    )
+    cost: NonNegative | None = Field(
+        default=None,
+        description="Cost of measuring it, in addition to that of the place. If one quantity has "
+        "a cost, each may be measured alone.",
+    )
+    mean: Number | None = Field(
+        default=None, description="Prior mean; that of [model] by default, else learned."
+    )
+    transform: Literal["auto", "log", "none"] | None = Field(
+        default=None, description="As the key of [model]."
+    )
 
 
 class CostSpec(StrictModel):
@@ -1075,6 +1136,14 @@ class StudySpec(StrictModel):
         default={},
         description="Vehicles or crews by name, each with a position of its own.",
         examples=[{"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 300}}],
+    )
+    quantities: Annotated[
+        dict[str, QuantitySpec],
+        expects("a table of quantities such as {yield = {noise = 0.04}}", parts=True),
+    ] = Field(
+        default={},
+        description="Noise, cost and mean of each quantity by its name, where there are several.",
+        examples=[{"yield": {"noise": 0.04, "cost": 2.5}, "impurity": {}}],
     )
     policy: PolicySpec = Field(
         default=PolicySpec(), description="How the next measurement is chosen."

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 
 from truvar.exceptions import InvalidArgumentError
 
-_GOALS = ("maximize", "minimize", "level_set", "level_set_below", "map")
-SIDES = {"level_set": "above", "level_set_below": "below"}  # of the threshold, by goal
+# Questions of the goals with a number: which points are looked for.
+SIDES = {
+    "level_set": "above",
+    "level_set_below": "below",
+    "within": "within this margin of the highest:",
+    "within_of_min": "within this margin of the lowest:",
+}
+_GOALS = ("maximize", "minimize", *SIDES, "map")
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -22,8 +28,8 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize", "level_set", "level_set_below" or "map".
-        threshold: The threshold of a level set.
+        goal: "maximize", "minimize", "map", or a key of `SIDES`.
+        threshold: The threshold of a level set, or its margin.
         accuracy: The accuracy of a map.
         noise: Standard deviation of a measurement; None: learned.
         cost: Cost of a measurement; None: only known afterwards, and learned.
@@ -60,7 +66,7 @@ class ProblemAnswers:
             )
         if self.goal in SIDES and self.threshold is None:
             raise InvalidArgumentError(
-                "a level set needs a threshold, got none; give one such as 7.0"
+                "a level set needs a threshold or a margin, got none; give one such as 7.0"
             )
         if self.goal == "map" and self.accuracy is None:
             raise InvalidArgumentError("a map needs an accuracy, got none; give one such as 0.3")
@@ -146,6 +152,8 @@ def _domain(answers: ProblemAnswers) -> str:
 def _goal(answers: ProblemAnswers) -> str:
     if answers.goal in SIDES:
         question = f"where is the {_subject(answers)} {SIDES[answers.goal]} this?"
+        if answers.goal.startswith("within"):
+            question = f"where is the {_subject(answers)} {SIDES[answers.goal].rstrip(':')} value?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
     if answers.goal == "map":
         return f"[goal]\nmap = {answers.accuracy!r}  # know the value everywhere, within ± this\n"
@@ -154,6 +162,7 @@ def _goal(answers: ProblemAnswers) -> str:
         f"[goal]\n{answers.goal} = true  # where is the {_subject(answers)} {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
+        "# within = 0.02  # or: where is it within 0.02 of the highest value?\n"
         "# map = 0.3  # or: what is it everywhere, within ±0.3?\n"
     )
 

@@ -71,7 +71,8 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     n_above, n_below = _quick_counts(result)
     n = len(result.mean)
     sides = {"above": n_above, "below": n_below, "undecided": n - n_above - n_below}
-    counts = ", ".join(f"{sides[name]} {name}" for name in view_of(result.goal).counted)
+    view = view_of(result.goal)
+    counts = ", ".join(f"{sides[name]} {view.word(name)}" for name in view.counted)
     return [("answer", f"{counts} of {count_noun(n, 'point')}")]
 
 

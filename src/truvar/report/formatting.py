@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
+    from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
 _SAME_AS_SYMBOL = (
@@ -168,3 +169,11 @@ def format_place(place: Any, domain: Domain) -> str:
     if place.label is None or place.label == place.index:
         return coordinates
     return f"{label_text(place.label)} ({coordinates})"
+
+
+def format_question(study: Study) -> str:
+    """Return the goal as a question, about what the measurements of the study tell."""
+    question = study.quantity.in_question(study.goal)
+    if study.outcome is None:
+        return question
+    return question.replace("the value", f"the {study.outcome.subject}")

@@ -38,6 +38,7 @@ from truvar.report.formatting import (
     describe_columns,
     describe_cost,
     format_number,
+    format_question,
     format_score,
 )
 from truvar.report.status import (
@@ -180,7 +181,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     """Return what the template shows."""
     return {
         "name": study.name or "study",
-        "goal": study.quantity.in_question(study.goal),
+        "goal": format_question(study),
         "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),

@@ -16,7 +16,7 @@ from truvar.messages import format_coordinates
 from truvar.models.priors import PLUG_IN_REFIT_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
-from truvar.report.formatting import describe_columns, format_number
+from truvar.report.formatting import describe_columns, format_number, format_question
 from truvar.report.status import describe_policy, describe_repeats, task_correlations
 from truvar.report.terminal import TerminalStyle
 
@@ -47,7 +47,7 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         terminal: Width, colours and letters to use.
     """
     heading = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{heading}: {study.quantity.in_question(study.goal)}\n{terminal.rows(problem_rows(problem, study))}"
+    return f"{heading}: {format_question(study)}\n{terminal.rows(problem_rows(problem, study))}"
 
 
 def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:

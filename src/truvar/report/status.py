@@ -17,6 +17,7 @@ from truvar.report.formatting import (
     count_noun,
     format_number,
     format_place,
+    format_question,
     format_score,
     format_shown,
 )
@@ -292,9 +293,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         rows.append(("finished" if study.finished else "stopped", result.reason))
     heading = terminal.paint(terminal.plain(study.name or "study"), "strong")
     picture = text_map(study, terminal, result)
-    text = (
-        f"{heading}: {study.quantity.in_question(study.goal)}\n{terminal.rows(rows)}\n\n{picture}"
-    )
+    text = f"{heading}: {format_question(study)}\n{terminal.rows(rows)}\n\n{picture}"
     if theorem:
         text += f"\n\n{BOUNDS_TITLE}\n{terminal.rows(describe_bounds(result))}"
     return text

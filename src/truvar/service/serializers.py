@@ -24,7 +24,8 @@ from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
-from truvar.report.formatting import class_note, column_label
+from truvar.report.formatting import class_note, column_label, format_question
+from truvar.report.goal_views import view_of
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
@@ -75,7 +76,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": _study_state(study), "words": study.quantity.in_question(study.goal)}
+    return {**data, "state": _study_state(study), "words": format_question(study)}
 
 
 def definition(study: Study) -> dict[str, Any]:
@@ -142,6 +143,7 @@ def posterior(study: Study) -> dict[str, Any]:
             "reported": None if statements.reported is None else statements.reported.tolist(),
             "bands": _bands(statements),
             "errors": errors,
+            **_feasible(statements),
         },
         "classes": _class_letters(statements.classes),
         "sets": _class_letters(result),
@@ -150,7 +152,23 @@ def posterior(study: Study) -> dict[str, Any]:
         "feasibility": _feasibility(result),
         "model_check": model_check(result.model_check),
         "result": result.to_dict(),
+        **_quantities(result),
     }
+
+
+def _quantities(result: Result) -> dict[str, Any]:
+    """Return the estimates of several quantities by name; nothing for one."""
+    if not result.quantities:
+        return {}
+    return {
+        "quantities": {name: each.to_dict() for name, each in result.quantities.items()},
+    }
+
+
+def _feasible(statements: JointStatements) -> dict[str, Any]:
+    """Return the probability that each point satisfies constraints; nothing without them."""
+    feasible = getattr(statements, "feasible", None)
+    return {} if feasible is None else {"feasible": feasible.tolist()}
 
 
 def _feasibility(result: Result) -> list[float] | None:
@@ -232,6 +250,9 @@ def view(study: Study) -> dict[str, Any]:
         "thresholds": list(result.thresholds),
         "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
+        "quantities": list(study.goal.parts),
+        "share_name": view_of(study.goal).share_name(result),
+        "probability_name": view_of(study.goal).probability_name,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
         "quantity_label": study.quantity.label,

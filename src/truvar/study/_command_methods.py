@@ -67,6 +67,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
@@ -77,6 +78,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> list[Suggestion]: ...
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask(
@@ -87,6 +89,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
@@ -106,6 +109,9 @@ class CommandMethods(ABC):
             context: Value of every context column of the domain, which is given, not chosen: the
                 suggestions are among the points whose context is nearest to it; in a box they have
                 exactly that context.
+            same: Columns whose values all suggestions share, such as the temperature of an oven.
+                The values are chosen for the batch as a whole, and a batch with travel or set-up
+                costs is ordered by a short route.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
@@ -120,7 +126,7 @@ class CommandMethods(ABC):
             >>> study.ask()
             >>> batch = study.ask(4, lease=3600)
         """
-        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context))
+        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context, same))
         if receipt.end is not None and not receipt.suggestions:
             raise receipt.end
         return receipt.suggestions[0] if n is None else list(receipt.suggestions)
@@ -134,6 +140,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Suggest where to measure next, as a table.
 
@@ -143,6 +150,7 @@ class CommandMethods(ABC):
             vehicle: Vehicle that the suggestions are for, as for `ask`.
             budget: Total cost that the study must stay within, as for `ask`.
             context: Value of every context column, as for `ask`.
+            same: Columns whose values all suggestions share, as for `ask`.
 
         Returns:
             A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if
@@ -154,7 +162,7 @@ class CommandMethods(ABC):
         """
         from truvar.study._frames import suggestion_frame
 
-        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context)
+        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context, same=same)
         return suggestion_frame(batch, self.domain)
 
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")

@@ -211,6 +211,8 @@ def with_actual(state: StudyState, action: Action, command: Tell | Correct) -> A
         InvalidMeasurementError: If the values of the study have no such noise or exposure, or
             costs are learned and this one is 0.
     """
+    if command.noise is None and command.cost is None and command.exposure is None:
+        return action
     outcome = state.config.prior.outcome
     noise = command.noise
     if noise == 0 and outcome is not None:

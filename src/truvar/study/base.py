@@ -13,7 +13,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
-from truvar.domain.quantity import Quantity
+from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
@@ -60,7 +60,7 @@ class BaseStudy(CommandMethods):
     levels: NoiseLevels | None
     travels: bool
     learns_cost: bool
-    quantity: Quantity
+    quantity: QuantityName
     vehicles: dict[str, Vehicle]
     repeats: Repeats
     must_return: bool

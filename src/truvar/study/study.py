@@ -23,21 +23,20 @@ from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
 from truvar.domain.noise_sd import given_variance
-from truvar.domain.quantity import Quantity
+from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
     DamagedStudyError,
     InvalidArgumentError,
-    InvalidModelError,
     TruvarError,
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
-from truvar.models.priors import Learned, Prior
+from truvar.models.priors import Learned, Prior, Quantity
 from truvar.storage.base import Event as StoredEvent
 from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
@@ -47,6 +46,7 @@ from truvar.study._handlers import HANDLERS
 from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
+from truvar.study._quantities import check_quantities, check_values, family_of
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
 from truvar.study._state import StudyState
@@ -118,6 +118,8 @@ class Study(BaseStudy, LocalViews):
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
+        quantities: Model and cost of each quantity by its name, where the goal is about several;
+            those that are left out are as the study's own arguments say.
         repeats: Whether a place may be suggested again: False for exact or destructive
             measurements, a number for that many measurements of a place, True wherever it pays per
             unit cost. Default: where it pays, but a batch goes to other places rather than save
@@ -170,6 +172,7 @@ class Study(BaseStudy, LocalViews):
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
+        quantities: Mapping[str, Quantity] | None = None,
         repeats: bool | int | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
@@ -193,20 +196,20 @@ class Study(BaseStudy, LocalViews):
             )
         seed = check_integer(seed, "seed", minimum=0)
         check_boolean(exact_model, "exact_model")
-        family = _family(kernel, transform)
-        named = Quantity(quantity, unit)
+        prior = Prior(
+            family_of(kernel, transform),
+            mean,
+            given_variance(noise, noise_sd, domain),
+            tasks,
+            exact_model,
+            outcome_named(outcome),
+        )
+        named = QuantityName(quantity, unit)
         config = StudyConfig(
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(
-                family,
-                mean,
-                given_variance(noise, noise_sd, domain),
-                tasks,
-                exact_model,
-                outcome_named(outcome),
-            ),
+            prior=prior,
             cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
@@ -215,6 +218,7 @@ class Study(BaseStudy, LocalViews):
             quantity=named.name,
             unit=named.unit,
             vehicles=check_vehicles(vehicles),
+            quantities=check_quantities(quantities, goal, prior),
             repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")
@@ -241,10 +245,10 @@ class Study(BaseStudy, LocalViews):
         self.policy = config.policy
         self.seed = config.seed
         self.tasks = config.prior.tasks
-        self.levels = actions.noise_levels
+        self.levels = None if config.goal.parts else actions.noise_levels
         self.travels = actions.travels
         self.learns_cost = actions.learns_cost
-        self.quantity = Quantity(config.quantity, config.unit)
+        self.quantity = QuantityName(config.quantity, config.unit)
         self.vehicles = dict(config.vehicles)
         self.repeats = config.repeats
         self.must_return = actions.must_return
@@ -458,7 +462,7 @@ class Study(BaseStudy, LocalViews):
         level: int | None = None,
         task: str | None = None,
     ) -> str | None:
-        value, _, _ = check_measurement(y, None, None)
+        value = check_values(self._state.config, check_measurement(y, None, None)[0])
         action = resolve_action(
             self._state, what, level, task, include_observed=True, include_expired=True
         )
@@ -546,21 +550,6 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
         )
     event_log: EventLog = store
     return event_log
-
-
-def _family(kernel: Any, transform: Any) -> Any:
-    """Return the kernel, or `Learned(...)` for a name or None, with the transform given."""
-    if kernel is None or isinstance(kernel, str):
-        kernel = Learned(kernel or "matern52")
-    if transform is None:
-        return kernel
-    if not isinstance(kernel, Learned):
-        raise InvalidModelError(
-            f"transform={transform!r} is for a learned model, got the known kernel {kernel}; leave "
-            "out the kernel to "
-            "learn it, or leave out the transform and give transformed values"
-        )
-    return replace(kernel, transform=transform)
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

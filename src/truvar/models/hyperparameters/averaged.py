@@ -196,6 +196,7 @@ class Averaged(LearnedFamily):
             learn_noise=self.family.noise,
             extent=setting.domain.extent,
             spacing=setting.domain.spacing,
+            low=setting.domain.bounds[:, 0],
             mean=setting.mean,
             references=setting.references_of_residuals(values),
             log=self.family.transform == "log",

@@ -17,7 +17,7 @@ const EXAMPLE = `# Where does it exceed 7? A vertical section of a lake, measure
 grid = {distance_m = [0, 1478, 50], depth_m = [-18, 0, 40]}   # from, to, number of points
 
 [goal]
-level_set = 7.0              # or level_set_below = 4.0, maximize = true, minimize = true, fraction_of_max = 0.8
+level_set = 7.0              # or level_set_below = 4.0, maximize = true, minimize = true, fraction_of_max = 0.8, within = 0.02
 
 [cost]
 base = 4.0
@@ -141,7 +141,7 @@ function tomlPart(changed, suggestName) {
     el("div", { class: "fields" }, field("Problem file", problemFile, ".toml, replaces the text"), field("Tables", tableFiles, ".csv, with the file names used in the problem")), list,
     el("details", {}, el("summary", {}, "Problem file keys"), el("dl", {}, [
       ["[domain]", "grid, box, or table with columns: all points that can be measured"],
-      ["[goal]", "level_set, level_set_below, between, fraction_of_max, maximize or minimize"],
+      ["[goal]", "level_set, level_set_below, between, fraction_of_max, within, maximize or minimize"],
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
       ["[noise]", "sd (the ±), variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
       ["[outcome]", 'kind = "binary" for yes or no, with guess and lapse, or "count", with exposure; left out: a number'],

@@ -35,6 +35,7 @@ function className(view, k) {
 }
 
 function probabilityName(view) {
+  if (view.probability_name) return view.probability_name;
   if (!view.level_set) return `probability of being the ${optimumName(view)}`;
   if (!view.bands) return `probability of being ${CLASS_NAMES[classOrder(view)[0]]}`;
   if (!view.thresholds.length) return `probability of being ${view.bands.names[0]}`;

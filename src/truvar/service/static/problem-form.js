@@ -185,13 +185,15 @@ export function rangesPart(changed) {
 // -- goal, costs, precision and limits ---------------------------------------------------------------------------------
 
 const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"], ["level_set_below", "all points below a threshold"],
-  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"], ["map", "a map: the value everywhere"]];
+  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"],
+  ["within", "all points within a margin of the highest"], ["within_of_min", "all points within a margin of the lowest"], ["map", "a map: the value everywhere"]];
 
 export function goalPart(changed) {
   const goal = el("select", { onchange: () => { show(); changed(); } }, GOALS.map(([value, text]) => el("option", { value }, text)));
   const threshold = numberInput({ oninput: changed });
   const several = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", oninput: changed });
   const share = numberInput({ value: "0.8", oninput: changed });
+  const margin = numberInput({ oninput: changed });
   const accuracy = numberInput({ oninput: changed });
   const score = numberInput({ oninput: changed });
   const scoreLabel = el("span", {});
@@ -203,9 +205,10 @@ export function goalPart(changed) {
     if (goal.value === "map") return null;
     return ["maximize", "minimize"].includes(goal.value) ? ["regret", "Stop at regret", " in units of the value; optional"] : ["f1", "Stop at F1", " such as 0.95; optional"];
   };
-  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"), accuracy: field("Accuracy ±", accuracy, "of the value, at 99 % of the points") };
+  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"),
+    margin: field("Margin", margin, "in the units of the values"), accuracy: field("Accuracy ±", accuracy, "of the value, at 99 % of the points") };
   function show() {
-    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", map: "accuracy" }[goal.value];
+    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", within: "margin", within_of_min: "margin", map: "accuracy" }[goal.value];
     const found = limit();
     replace(inputs, kind ? labelled[kind] : null, found ? scoreField : null);
     if (found) replace(scoreLabel, found[1], el("span", { class: "note" }, found[2]));
@@ -215,6 +218,7 @@ export function goalPart(changed) {
       case "level_set": case "level_set_below": return { [goal.value]: neededNumber(threshold, "The threshold") };
       case "map": return { map: neededNumber(accuracy, "The accuracy") };
       case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
+      case "within": case "within_of_min": return { [goal.value]: neededNumber(margin, "The margin") };
       case "between": case "bands": {
         const thresholds = numbers(several, "The thresholds");
         if (thresholds.length < 2) throw new Error("Give at least two thresholds, separated by spaces.");
