@@ -98,7 +98,7 @@ def test_requests_tell_costs_and_say_what_is_expected(served) -> None:
     (second,) = api.post("/studies/ovens/ask", {})["suggestions"]
     assert second["cost"] < 20
     api.post("/studies/ovens/tell", {"id": second["id"], "y": 0.3, "cost": 0}, status=422)
-    remote = tv.connect(api.url, "ovens")
+    remote = tv.connect(api.url, name="ovens")
     assert remote.learns_cost
     local = tv.load(store, "ovens")
     assert remote.pending == local.pending

@@ -106,6 +106,6 @@ def test_requests_take_standard_deviations(served: Any) -> None:
     assert row["noise"] == 0.25
     body = {"point": {"x": 0.5}, "y": 1.0, "noise_sd": 0.5, "noise": 0.1}
     api.post("/studies/ponds/tell", body, status=422)
-    remote = tv.connect(api.url, "ponds")
+    remote = tv.connect(api.url, name="ponds")
     remote.tell({"x": 0.25}, 1.0, noise_sd=0.1)
     assert remote.measurement_records()[-1].noise == pytest.approx(0.01)

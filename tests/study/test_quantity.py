@@ -89,4 +89,4 @@ def test_requests_have_it(served: Any) -> None:
     api, _ = served
     api.create("inlet", PROBLEM)
     assert api.get("/studies/inlet/status")["words"] == "where is oxygen below 4 mg/l?"
-    assert tv.connect(api.url, "inlet").quantity.label == "oxygen (mg/l)"
+    assert tv.connect(api.url, name="inlet").quantity.label == "oxygen (mg/l)"
