@@ -131,7 +131,9 @@ def _run(priced: Priced, method: Method) -> tuple[list[float], float]:
         while len(found) < N_CHECKPOINTS and checkpoints[len(found)] < spent:
             found.append(_rmse(method, instance.truth))
         rows.append(row)
+        begun = clock()
         method.tell(row, instance.measure(row, len(rows)))
+        seconds += clock() - begun
     return found, seconds / len(rows)
 
 

@@ -157,17 +157,19 @@ def constrained(start: Start, method: str) -> list[dict[str, Any]]:
     found = []
     for number in range(1, CHECKPOINTS[-1] + 1):
         row = start.first()[number - 1] if number <= FIRST else None
+        suggestion = None
         if row is None and method == "botorch":
             row = _botorch(start, rows, values)[0]
         elif row is None:
             try:
-                row = int(study.ask().index or 0)
+                suggestion = study.ask()
+                row = int(suggestion.index or 0)
             except tv.Finished:
                 row = _best(study)
         rows.append(row)
         values.append(start.measure(row, number))
         if method != "botorch":
-            study.tell(start.domain.point(row), values[-1])
+            study.tell(suggestion or start.domain.point(row), values[-1])
         if number in CHECKPOINTS:
             best = _botorch(start, rows, values)[1] if method == "botorch" else _best(study)
             found.append(

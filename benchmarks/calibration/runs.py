@@ -67,14 +67,20 @@ def run(key: Key, models: Sequence[str], release: Path | None, until: int = CHEC
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
-        ahead = list(instance.first(FIRST))
+        first = list(instance.first(FIRST))
         while len(rows) < until:
-            if not ahead:
+            if first:
+                row = first.pop(0)
+                what: Any = instance.domain.point(row)
+            else:
                 try:
-                    ahead = [study.ask().index]
+                    what = study.ask()
                 except tv.Finished:
                     break
-            _tell(study, instance, ahead.pop(0), rows, values)
+                row = what.index
+            rows.append(row)
+            values.append(instance.measure(row, len(rows)))
+            study.tell(what, values[-1])
             if len(rows) in CHECKPOINTS:
                 for model in own:
                     drawn = MODELS[model](study, instance, rows, values)
@@ -91,15 +97,6 @@ def check(instance: Instance, drawn: Any, rows: list[int], values: list[float]) 
     if instance.goal.has_thresholds:
         return level_set_check(drawn, instance.truth, instance.goal.threshold)
     return optimum_check(drawn, instance.truth, instance.goal.sign, rows, values)
-
-
-def _tell(
-    study: tv.Study, instance: Instance, row: int, rows: list[int], values: list[float]
-) -> None:
-    value = instance.measure(row, len(rows) + 1)
-    rows.append(row)
-    values.append(value)
-    study.tell(instance.domain.point(row), value)
 
 
 def recheck(made: Run, models: Sequence[str], release: Path | None) -> Run:

@@ -18,6 +18,8 @@ def test_the_form_makes_a_map_and_the_page_shows_it(page_on, served, device) -> 
     page.get_by_role("button", name="Create the study").click()
     page.get_by_text("The accuracy is missing.").first.wait_for()
     page.get_by_label("Accuracy ±").fill("0,3")
+    page.get_by_label("Quantity").fill("salinity")
+    page.get_by_label("Unit").fill("psu")
     page.get_by_role("button", name="Create the study").click()
     page.get_by_role("heading", name=name, level=1).wait_for()
     for suggestion in api.post(f"/studies/{name}/ask", {"n": 8})["suggestions"]:
@@ -26,6 +28,8 @@ def test_the_form_makes_a_map_and_the_page_shows_it(page_on, served, device) -> 
         api.post(f"/studies/{name}/tell", {"id": suggestion["id"], "y": value})
     page.reload()
     page.locator(".measurements tbody tr").nth(7).wait_for()
+    assert "salinity everywhere, within ±0.3 psu?" in page.locator("main").inner_text()
+    assert "salinity (psu)" in page.locator("main").inner_text()
     shown = tiles(page)
     assert any("±" in text for text in shown.values()), shown
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -76,6 +76,7 @@ __all__, __getattr__, __dir__ = offer(
             "plain_value",
         ),
         "repeats": ("ClosedPlaces", "Repeats", "check_repeats", "max_measurements"),
+        "quantity": ("QuantityName",),
         "rounding": ("shown_numbers",),
         "satisfiability": ("holds_somewhere",),
         "scales": ("is_geometric",),

@@ -149,6 +149,8 @@ class Problem:
             "policy": _build_policy(settings.policy),
             "start": settings.start,
             "repeats": settings.repeats,
+            "quantity": settings.quantity,
+            "unit": settings.unit,
             "seed": settings.seed,
             "limits": self.run,
             "name": self.name,

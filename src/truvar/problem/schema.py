@@ -116,7 +116,7 @@ NoisePerTask = Annotated[
 
 
 # keys of the whole problem, which are in a section if they are written below its name
-_TOP_KEYS = ("seed", "repeats")
+_TOP_KEYS = ("seed", "repeats", "quantity", "unit")
 
 
 def _kind_of_side(value: Any) -> str:
@@ -1110,6 +1110,12 @@ class StudySpec(StrictModel):
         "place; where it pays by default.",
         examples=[False, 3],
     )
+    quantity: Text | None = Field(
+        default=None,
+        description="Name of what is measured, for axes and sentences.",
+        examples=["oxygen"],
+    )
+    unit: Text | None = Field(default=None, description="Its unit.", examples=["mg/l"])
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")

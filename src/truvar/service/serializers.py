@@ -95,6 +95,8 @@ def definition(study: Study) -> dict[str, Any]:
         **serialized,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity": study.quantity.name,
+        "unit": study.quantity.unit,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -253,6 +255,7 @@ def view(study: Study) -> dict[str, Any]:
         "probability_name": view_of(study.goal).probability_name,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity_label": study.quantity.label,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),

@@ -68,6 +68,8 @@ class StudyConfig:
         vehicles: Vehicles or crews by name; none: a single crew.
         quantities: Model and cost of quantities, where a study has several.
         repeats: Whether places may be measured again, or how often; None: where it pays.
+        quantity: Name of what is measured; None: it has none.
+        unit: Its unit; None: it has none.
     """
 
     domain: Domain
@@ -82,6 +84,8 @@ class StudyConfig:
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     repeats: Repeats = None
+    quantity: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -109,8 +113,9 @@ class StudyConfig:
         for name in ("vehicles", "quantities"):
             if not details[name]:
                 del details[name]
-        if self.repeats is None:
-            del details["repeats"]
+        for name in ("repeats", "quantity", "unit"):
+            if details[name] is None:
+                del details[name]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:

@@ -23,6 +23,7 @@ from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
 from truvar.domain.noise_sd import given_variance
+from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
@@ -130,6 +131,8 @@ class Study(BaseStudy, LocalViews):
         seed: Seed of everything that is drawn.
         engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory;
             default: chosen by the size of the domain.
+        quantity: Name of what is measured, such as "oxygen", for axes, titles and sentences.
+        unit: Its unit, such as "mg/l".
         limits: Limits that the study is meant to end at, by the names that `run` has for them, kept
             with it for those who work on it; `run` uses them if it is given none.
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
@@ -176,6 +179,8 @@ class Study(BaseStudy, LocalViews):
         seed: int = 0,
         engine: EngineLike = None,
         limits: Mapping[str, float] | None = None,
+        quantity: str | None = None,
+        unit: str | None = None,
         store: str | EventLog | None = None,
         name: str | None = None,
         author: str | None = None,
@@ -199,6 +204,7 @@ class Study(BaseStudy, LocalViews):
             exact_model,
             outcome_named(outcome),
         )
+        named = QuantityName(quantity, unit)
         config = StudyConfig(
             domain=domain,
             goal=goal,
@@ -209,6 +215,8 @@ class Study(BaseStudy, LocalViews):
             seed=seed,
             engine=engine,
             limits=check_study_limits(limits, goal),
+            quantity=named.name,
+            unit=named.unit,
             vehicles=check_vehicles(vehicles),
             quantities=check_quantities(quantities, goal, prior),
             repeats=check_repeats(repeats),
@@ -240,6 +248,7 @@ class Study(BaseStudy, LocalViews):
         self.levels = None if config.goal.parts else actions.noise_levels
         self.travels = actions.travels
         self.learns_cost = actions.learns_cost
+        self.quantity = QuantityName(config.quantity, config.unit)
         self.vehicles = dict(config.vehicles)
         self.repeats = config.repeats
         self.must_return = actions.must_return
