@@ -191,7 +191,7 @@ def _best(study: tv.Study) -> int:
 def _botorch(start: Start, rows: list[int], values: list[dict[str, float]]) -> tuple[int, int]:
     """Return the row that constrained LogEI measures next, and the one to recommend."""
     import torch
-    from botorch.acquisition import LogConstrainedExpectedImprovement
+    from botorch.acquisition.analytic import LogConstrainedExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import ModelListGP, SingleTaskGP
     from botorch.models.transforms import Standardize
