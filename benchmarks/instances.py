@@ -49,6 +49,7 @@ class Instance:
         goal: The goal.
         noise: Errors of the measurements.
         seed: Seed of the first points and of the errors.
+        outcome: What a measurement gives of the truth; None: a number with such an error.
     """
 
     domain: tv.Domain
@@ -56,6 +57,7 @@ class Instance:
     goal: tv.Maximize | tv.Minimize | tv.LevelSet
     noise: Noise
     seed: tuple[int, ...]
+    outcome: tv.Binary | tv.Count | None = None
 
     def first(self, count: int) -> list[int]:
         """Return the rows that every method is told first."""
@@ -64,6 +66,9 @@ class Instance:
 
     def measure(self, row: int, number: int) -> float:
         """Return the value of measurement `number` (from 1), taken at a row."""
+        if self.outcome is not None:
+            rng = np.random.default_rng([*self.seed, number])
+            return self.outcome.sample(float(self.truth[row]), 1.0, rng)
         return float(self.truth[row]) + self.noise.draw(self.seed, row, number)
 
     def regret(self, row: int) -> float:

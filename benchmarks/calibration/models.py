@@ -136,3 +136,4 @@ MODELS: dict[str, Model] = {
     "release": release,
 }
 TAKE_A_KERNEL = ("truvar", "plain")  # models that use a kernel that the study was given
+TAKE_OUTCOMES = ("truvar", "plain")  # models of what is not a number with normal noise

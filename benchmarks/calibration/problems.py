@@ -32,10 +32,15 @@ HALVES = ("tuning", "reported")
 OWN_DRAWS = "own draws"
 RIGHT = "right kernel given"
 WRONG = "wrong kernel given"
+YES_NO = "yes or no"
+COUNTS = "counts"
 DRAWN = (OWN_DRAWS, RIGHT, WRONG)  # families of draws from processes of variance 1
 
 Function = Callable[[Array], Array]
 """A function of points in the unit cube, (n, d), that returns values (n,)."""
+
+Make = Callable[[np.random.Generator], tuple[tv.Domain, Array]]
+"""A function of a generator of random numbers that returns candidates and truth."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Problem:
         noise: Standard deviation of the errors, as a share of that of the truth.
         freedom: Degrees of freedom of Student-t errors; None: normal errors.
         given: Kernel and length-scale that the study is given; None: it learns them.
+        outcome: What a measurement gives of the truth; None: a number with an error.
     """
 
     name: str
@@ -59,10 +65,13 @@ class Problem:
     noise: float = 0.01
     freedom: float | None = None
     given: tuple[str, float] | None = None
+    outcome: tv.Binary | tv.Count | None = None
 
     @property
     def model(self) -> dict[str, Any]:
         """The arguments of a study that describe the model."""
+        if self.outcome is not None:
+            return {"outcome": self.outcome}
         if self.given is None:
             return {}
         return {"kernel": named_kernel(*self.given), "noise": self.noise**2}
@@ -77,7 +86,7 @@ class Problem:
         wanted: tv.Maximize | tv.LevelSet = tv.Maximize()
         if goal == "level set":
             wanted = tv.LevelSet(float(np.quantile(truth, rng.uniform(0.3, 0.9))))
-        return Instance(domain, truth, wanted, noise, seed)
+        return Instance(domain, truth, wanted, noise, seed, self.outcome)
 
 
 def _square() -> tv.Domain:
@@ -173,6 +182,26 @@ def _measured(file: str, columns: tuple[str, ...], value: str, log: bool = False
         return _table(file, columns, value, log)
 
     return make
+
+
+def _answers(make: Make, steepness: float, outcome: tv.Binary) -> Make:
+    """Return the probability of a yes, which rises with the values of another problem."""
+
+    def answers(rng: np.random.Generator) -> tuple[tv.Domain, Array]:
+        domain, truth = make(rng)
+        return domain, outcome.link().inverse(steepness * (truth - truth.mean()) / truth.std())
+
+    return answers
+
+
+def _rates(make: Make, typical: float, spread: float) -> Make:
+    """Return rates around a typical one, whose logarithm is that of another problem."""
+
+    def rates(rng: np.random.Generator) -> tuple[tv.Domain, Array]:
+        domain, truth = make(rng)
+        return domain, typical * np.exp(spread * (truth - truth.mean()) / truth.std())
+
+    return rates
 
 
 def _branin(p: Array) -> Array:
@@ -575,6 +604,45 @@ def _problems() -> list[Problem]:
         others["another family"] = ("matern32" if name == "rbf" else "rbf", scale)
         for wrong, given in others.items():
             add(half, WRONG, f"{text}, given {wrong}", make, noise=0.1, given=given)
+    yes_no = tv.Binary()
+    two_choices = tv.Binary(guess=0.5, lapse=0.02)
+    for half, name, make, steepness, outcome in (
+        (tuning, "two sines", _function(1, _two_sines), 1.5, yes_no),
+        (tuning, "camel", _function(2, _camel), 2.0, yes_no),
+        (tuning, "mccormick", _function(2, _mccormick), 1.5, two_choices),
+        (tuning, "front", _front(8.0, 5.0), 3.0, yes_no),
+        (tuning, "blobs", _blobs(7, 0.13), 1.5, yes_no),
+        (tuning, "hartmann-3", _function(3, _hartmann(HARTMANN_3, CENTRES_3)), 2.0, yes_no),
+        (tuning, "matern52 draws, 0.25", _process("matern52", 0.25), 1.5, yes_no),
+        (tuning, "rbf draws, 0.4", _process("rbf", 0.4), 2.0, two_choices),
+        (reported, "forrester", _function(1, _forrester), 2.0, yes_no),
+        (reported, "himmelblau", _function(2, _himmelblau), 2.0, yes_no),
+        (reported, "levy", _function(2, _levy), 1.5, yes_no),
+        (reported, "styblinski-tang", _function(2, _styblinski), 2.0, two_choices),
+        (reported, "thermocline", _front(14.0, 9.0), 3.0, yes_no),
+        (reported, "plumes", _blobs(4, 0.09, 1.3), 1.5, yes_no),
+        (reported, "robot arm", _function(4, _robot), 2.0, yes_no),
+        (reported, "matern32 draws, 0.5", _process("matern32", 0.5), 2.0, yes_no),
+        (reported, "rbf draws, 0.3", _process("rbf", 0.3), 1.5, two_choices),
+    ):
+        answers = _answers(make, steepness, outcome)
+        add(half, YES_NO, f"{name}, {YES_NO}", answers, outcome=outcome)
+    for half, name, make, typical, spread in (
+        (tuning, "two sines", _function(1, _two_sines), 3.0, 0.7),
+        (tuning, "camel", _function(2, _camel), 1.0, 0.8),
+        (tuning, "front", _front(8.0, 5.0), 5.0, 0.7),
+        (tuning, "blobs", _blobs(7, 0.13), 2.0, 1.0),
+        (tuning, "hartmann-3", _function(3, _hartmann(HARTMANN_3, CENTRES_3)), 10.0, 0.5),
+        (tuning, "matern52 draws, 0.25", _process("matern52", 0.25), 2.0, 0.7),
+        (reported, "forrester", _function(1, _forrester), 4.0, 0.8),
+        (reported, "himmelblau", _function(2, _himmelblau), 2.0, 0.7),
+        (reported, "franke", _function(2, _franke), 20.0, 0.5),
+        (reported, "thermocline", _front(14.0, 9.0), 3.0, 0.8),
+        (reported, "plumes", _blobs(4, 0.09, 1.3), 1.0, 1.0),
+        (reported, "robot arm", _function(4, _robot), 5.0, 0.6),
+        (reported, "matern32 draws, 0.5", _process("matern32", 0.5), 2.0, 0.8),
+    ):
+        add(half, COUNTS, f"{name}, {COUNTS}", _rates(make, typical, spread), outcome=tv.Count())
     if "TRUVAR_DATA" in os.environ:
         gpu = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y", "read_only")
         for half, file, columns, value, log in (

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import truvar as tv
-from benchmarks.calibration.models import MODELS, TAKE_A_KERNEL
-from benchmarks.calibration.problems import PROBLEMS
+from benchmarks.calibration.models import MODELS, TAKE_A_KERNEL, TAKE_OUTCOMES
+from benchmarks.calibration.problems import PROBLEMS, Problem
 from benchmarks.calibration.score import level_set_check, optimum_check
 from benchmarks.instances import Instance
 
@@ -49,13 +49,20 @@ class Run:
     checks: dict[str, dict[str, Any]]
 
 
+def models_of(problem: Problem, models: Sequence[str]) -> list[str]:
+    """Return the models that take a problem: some take no kernel, others no outcomes."""
+    if problem.outcome is not None:
+        return [model for model in models if model in TAKE_OUTCOMES]
+    return [model for model in models if problem.given is None or model in TAKE_A_KERNEL]
+
+
 def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
     """Make one run."""
     problem = PROBLEMS[key.problem]
     instance = problem.instance(key.goal, key.start)
     rows: list[int] = []
     values: list[float] = []
-    own = [model for model in models if not problem.model or model in TAKE_A_KERNEL]
+    own = models_of(problem, models)
     checks: dict[str, dict[str, Any]] = {model: {} for model in own}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +103,7 @@ def _tell(
 def recheck(made: Run, models: Sequence[str], release: Path | None) -> Run:
     """Return the checks of a run's own measurements by the present code, which chooses nothing."""
     problem = PROBLEMS[made.key.problem]
-    own = [model for model in models if not problem.model or model in TAKE_A_KERNEL]
+    own = models_of(problem, models)
     checks = _replay(made.key, made.rows, made.values, own)
     if release is not None and not problem.model:
         checks["release"] = _of_release(made.key, made.rows, made.values, release)

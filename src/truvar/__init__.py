@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.acquisition.truvar import *
     from truvar.acquisition.weighted import *
     from truvar.backtest import backtest as backtest
+    from truvar.domain.areas import read_area as read_area
     from truvar.domain.constraints import LinearConstraint as LinearConstraint
     from truvar.domain.constraints import PolygonConstraint as PolygonConstraint
     from truvar.domain.costs import Cost as Cost
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.goals import Map as Map
     from truvar.domain.goals import Maximize as Maximize
     from truvar.domain.goals import Minimize as Minimize
+    from truvar.domain.learned_cost import LearnedCost as LearnedCost
     from truvar.domain.parameters import Boolean as Boolean
     from truvar.domain.parameters import Categorical as Categorical
     from truvar.domain.parameters import Integer as Integer
@@ -57,9 +59,13 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.exceptions import Finished as Finished
     from truvar.exceptions import TruvarError as TruvarError
     from truvar.inference.certificate import Certificate as Certificate
+    from truvar.models.likelihoods.binary import Binary as Binary
+    from truvar.models.likelihoods.count import Count as Count
     from truvar.models.priors import Learned as Learned
     from truvar.problem import Problem as Problem
     from truvar.problem import load_problem as load_problem
+    from truvar.report.point_files import save_points as save_points
+    from truvar.report.waypoints import save_waypoints as save_waypoints
     from truvar.service import connect as connect
     from truvar.study.result import Result as Result
     from truvar.study.stored import load as load

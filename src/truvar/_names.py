@@ -52,6 +52,7 @@ _PART_MODULES = {
     "Network": "truvar.domain.travel",
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
+    "LearnedCost": "truvar.domain.learned_cost",
     "LevelSet": "truvar.domain.goals",
     "Map": "truvar.domain.goals",
     "Maximize": "truvar.domain.goals",
@@ -63,6 +64,8 @@ _PART_MODULES = {
     "Log": "truvar.domain.parameters",
     "Ordinal": "truvar.domain.parameters",
     "Range": "truvar.domain.parameters",
+    "Binary": "truvar.models.likelihoods.binary",
+    "Count": "truvar.models.likelihoods.count",
     "Learned": "truvar.models.priors",
 }
 
@@ -70,11 +73,14 @@ _PART_MODULES = {
 _UNSTORED_MODULES = {
     "backtest": "truvar.backtest",
     "Domain": "truvar.domain.domain",
+    "read_area": "truvar.domain.areas",
     "Finished": "truvar.exceptions",
     "TruvarError": "truvar.exceptions",
     "Certificate": "truvar.inference.certificate",
     "Problem": "truvar.problem",
     "load_problem": "truvar.problem",
+    "save_points": "truvar.report.point_files",
+    "save_waypoints": "truvar.report.waypoints",
     "connect": "truvar.service",
     "Result": "truvar.study.result",
     "load": "truvar.study.stored",
@@ -91,6 +97,7 @@ _INTERNAL_MODULES = {
     "NoiseModel": "truvar.models._noise",
     "TaskModel": "truvar.models._coregionalization",
     "OutputTransform": "truvar.models.transforms",
+    "BinaryLink": "truvar.models.likelihoods.binary",
 }
 
 PUBLIC_MODULES: dict[str, str] = {**POLICY_MODULES, **_PART_MODULES, **_UNSTORED_MODULES}

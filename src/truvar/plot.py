@@ -71,21 +71,25 @@ def overview(
 def map(  # the conventional name
     study: BaseStudy,
     truth: ArrayLike | None = None,
+    columns: Sequence[str] | None = None,
     *,
     theme: Theme = "light",
     backend: str | None = None,
 ) -> Any:
     """Draw the posterior and the classes over the whole domain: a curve of one column, maps of two.
 
-    Of three and more columns it is the matrix of contours (see `contours`).
+    Of three and more columns it is a map of the candidates over longitude and latitude, or over two
+    columns that are given, in facets of a third one where candidates share a place; without either
+    it is the matrix of contours (see `contours`).
 
     Args:
         study: The study, which is not changed.
         truth: True values on the domain, where they are known.
+        columns: Two columns over which the candidates are drawn.
         theme: "light" or "dark".
         backend: Deprecated; matplotlib draws.
     """
-    return _draw("map", theme, backend, study, truth=truth)
+    return _draw("map", theme, backend, study, truth=truth, columns=columns)
 
 
 def slices(

@@ -351,8 +351,8 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         "'harbour' is not known",
     ),
     "start without a column": (
-        lambda: costs(PLANE, {"x": 1.0}, None, start={"x": 1.0}),
-        "'y' is missing",
+        lambda: costs(PLANE, {"x": 1.0}, None, start={"y": 1.0}),
+        "'x' is missing",
     ),
     "return without travel": (lambda: tv.Cost(base=1, must_return=True), "needs a cost of travel"),
     "negative set-up": (lambda: tv.Cost(setup={"x": -1}), "setup rate of 'x' must be >= 0"),

@@ -101,6 +101,11 @@ KINDS: dict[str, Kind] = {
             "cost": tv.Cost(base="hours", travel=tv.TravelMatrix(_RNG.uniform(0, 1, (40, 40)))),
         },
     ),
+    "learned cost with travel": Kind(
+        GRID,
+        tv.Maximize(),
+        {**KNOWN, "cost": tv.Cost(base=tv.LearnedCost(prior=3.0), travel={"x": 0.5})},
+    ),
     "places with noise levels": Kind(
         TABLE,
         tv.Maximize(),

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Kernel
 
 import truvar as tv
 from truvar.inference.joint import StatementSource
 from truvar.inference.statements import CONFIDENCE
-from truvar.inference.undecided_causes import _members, _unexplained, _unvisited, main_cause
+from truvar.inference.undecided_causes import (
+    Cause,
+    _members,
+    _unexplained,
+    _unvisited,
+    find_cause,
+    main_cause,
+)
 from truvar.models.frozen import FrozenPosterior
 
 LINE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 101))
@@ -107,3 +114,112 @@ def test_the_certificate_says_it_in_its_last_sentence() -> None:
     sentence = main_cause(result.source, LINE)
     assert sentence is not None
     assert result.certificate.statement.endswith(sentence)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Fields of which one thing is not known, and how they are measured.
+
+    Attributes:
+        opening: How the sentence about it begins.
+        domain: The domain.
+        kernel: Kernel that the fields are drawn from.
+        sd: Standard deviation of the noise.
+        n: Number of measurements, all at different places.
+        mistake: Number that is added to one of the values.
+        reach: Measurements are made at smaller x.
+    """
+
+    opening: str
+    domain: tv.Domain
+    kernel: Kernel
+    sd: float
+    n: int
+    mistake: float = 0.0
+    reach: float = np.inf
+
+    def draw(self, seed: int) -> tuple[np.ndarray, list[tuple[int, float]], np.random.Generator]:
+        """Return f, rows with their values, and the generator for further values."""
+        rng = np.random.default_rng(seed)
+        points = self.domain.points
+        covariance = self.kernel(points) + 1e-6 * np.eye(len(points))
+        f = np.linalg.cholesky(covariance) @ rng.standard_normal(len(points))
+        rows = [row for row in rng.permutation(len(points)) if points[row, 0] < self.reach]
+        data = [(int(row), self.measure(f, row, rng)) for row in rows[: self.n]]
+        row, value = data[self.n // 2]
+        data[self.n // 2] = (row, value + self.mistake)
+        return f, data, rng
+
+    def measure(self, f: np.ndarray, row: int, rng: np.random.Generator) -> float:
+        """Return a value with its noise."""
+        return float(f[row] + self.sd * rng.standard_normal())
+
+    def result(self, f: np.ndarray, data: list[tuple[int, float]]) -> tv.Result:
+        """Return the result of a study in which nothing is known but the values."""
+        study = tv.Study(self.domain, tv.LevelSet(float(np.quantile(f, 0.7))), seed=1)
+        rows = [{**self.domain.point(row), "value": value} for row, value in data]
+        study.tell_frame(pd.DataFrame(rows), "value")
+        return study.result()
+
+    def cause(self, result: tv.Result) -> Cause | None:
+        """Return the main cause, if it is the one of these fields."""
+        assert isinstance(result.source, StatementSource)
+        found = find_cause(result.source, self.domain)
+        return found if found is not None and self.opening in found.sentence else None
+
+    def promised_and_kept(self, seed: int) -> tuple[float, int] | None:
+        """Return how many points are promised and how many are settled; None for another cause."""
+        f, data, rng = self.draw(seed)
+        before = self.result(f, data)
+        cause = self.cause(before)
+        if cause is None:
+            return None
+        rows = [
+            int(((self.domain.points - point) ** 2).sum(axis=1).argmin()) for point in cause.points
+        ]
+        after = self.result(f, [*data, *((row, self.measure(f, row, rng)) for row in rows)])
+        n_kept = int(before.classes.undecided.sum()) - int(after.classes.undecided.sum())
+        return cause.n_settled, n_kept
+
+
+LONG_LINE = tv.Domain.grid(x=np.linspace(0.0, 10.0, 300))
+SQUARE = tv.Domain.grid(x=np.linspace(0.0, 10.0, 24), y=np.linspace(0.0, 10.0, 24))
+SURVEYS = {
+    "noise": Survey(
+        "No place was measured twice; two repeats, at (x", LONG_LINE, RBF(3.0), 0.5, 10
+    ),
+    "a mistake": Survey(
+        "contradicts the others; a repeat", SQUARE, RBF(2.5), 0.05, 30, mistake=6.0
+    ),
+    "an unvisited part": Survey(
+        "from every measurement; one at (x", LONG_LINE, RBF(1.5), 0.05, 10, reach=4.5
+    ),
+}
+NAMED_SEEDS = {"noise": 7, "a mistake": 1, "an unvisited part": 4}
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_the_cause_is_named_where_it_is_known(name: str) -> None:
+    survey = SURVEYS[name]
+    f, data, _ = survey.draw(NAMED_SEEDS[name])
+    result = survey.result(f, data)
+    cause = survey.cause(result)
+    assert cause is not None
+    assert cause.sentence in str(result.certificate)
+    assert len(cause.points) == (2 if name == "noise" else 1)
+    if name == "a mistake":
+        row, _ = data[survey.n // 2]
+        np.testing.assert_allclose(cause.points[0], SQUARE.points[row])
+    if name == "an unvisited part":
+        assert cause.points[0, 0] > survey.reach
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::truvar.exceptions.OutlierWarning")
+@pytest.mark.parametrize("name", SURVEYS)
+def test_the_number_that_is_promised_is_of_the_right_size(name: str) -> None:
+    """On average over the fields that have the cause, after really making the measurements."""
+    found = [SURVEYS[name].promised_and_kept(seed) for seed in range(16)]
+    promised, kept = np.mean([each for each in found if each is not None], axis=0)
+    print(f"{name}: promised {promised:.1f}, kept {kept:.1f}")
+    assert promised / 3.0 <= kept <= 3.0 * promised

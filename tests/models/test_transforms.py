@@ -90,29 +90,40 @@ def test_moments_in_the_units_of_the_user_are_the_integrals(power: float, sd: fl
         np.testing.assert_allclose(own_sd, expected_sd, rtol=2e-3, atol=1e-7)
 
 
-def test_a_study_states_the_moments_of_the_mixture_of_its_members() -> None:
-    """Values that vary by factors: mean and sd by a loop over the members, at the domain and at
-    any point."""
+def test_a_study_states_the_moments_of_the_mixture_that_its_claims_are_made_of() -> None:
+    """Values that vary by factors: mean and sd by a fine sum over the members, at the domain and at
+    any point. Values beyond the stated bounds count as those."""
     domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
     study = tv.Study(domain, tv.Maximize(), transform="log")
     for row in (0, 6, 12, 17, 23, 29):
         study.tell(domain.point(row), float(np.exp(4 * np.sin(5 * domain.points[row, 0]))))
     result = study.result()
-    means, variances = study._learner.surrogate.freeze().predict(
-        study._learner.surrogate.target_sites
-    )
+    posterior = study._learner.surrogate.freeze_average()
+    means, variances = posterior.predict(study._learner.surrogate.target_sites)
     assert len(means) > 1
+    u = np.linspace(-8.0, 8.0, 4001)
+    weights = np.outer(posterior.shares, norm.pdf(u) / norm.pdf(u).sum())
     for row in (3, 20):
-        first = [np.exp(m + v / 2) for m, v in zip(means[:, row], variances[:, row], strict=True)]
-        second = [
-            np.exp(2 * m + 2 * v) for m, v in zip(means[:, row], variances[:, row], strict=True)
-        ]
-        sd = np.sqrt(np.mean(second) - np.mean(first) ** 2)
-        assert result.mean[row] == pytest.approx(np.mean(first), rel=1e-6)
-        assert result.sd[row] == pytest.approx(sd, rel=1e-5)
+        values = np.exp(means[:, row, None] + np.sqrt(variances[:, row, None]) * u)
+        values = np.clip(values, result.statements.lower[row], result.statements.upper[row])
+        mean = (weights * values).sum()
+        sd = np.sqrt((weights * (values - mean) ** 2).sum()) / 0.9117  # that of a bounded normal
+        assert result.mean[row] == pytest.approx(mean, rel=0.01)
+        assert result.sd[row] == pytest.approx(sd, rel=0.01)
         np.testing.assert_allclose(
-            np.ravel(study.predict([domain.point(row)])), [np.mean(first), sd], rtol=1e-5
+            np.ravel(study.predict([domain.point(row)])), [result.mean[row], result.sd[row]]
         )
+
+
+def test_a_recommended_point_has_the_moments_of_its_row() -> None:
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30))
+    for transform in ("log", "none"):
+        study = tv.Study(domain, tv.Minimize(), kernel=tv.Learned(transform=transform))
+        for row in (0, 6, 12, 17, 23, 29):
+            study.tell(domain.point(row), float(np.exp(4 * np.sin(5 * domain.points[row, 0]))))
+        result = study.result()
+        assert result.best.mean == result.mean[result.best.index]
+        assert result.best.sd == result.sd[result.best.index]
 
 
 def test_beyond_the_range_of_the_transform_the_inverse_is_infinite() -> None:

@@ -80,7 +80,7 @@ def script(study: BaseStudy) -> dict[str, Any]:
     id_ = study.tell({"x": 0.0, "y": 1.0}, 0.75, noise=0.02, key="boat-2026-05")
     study.correct(id_, 0.5)
     answers["repeats"] = study.tell_repeats({"x": 1.0, "y": 0.0}, [0.25, 0.5], key="boat-2026-06")
-    answers["vehicles"] = (study.vehicles, study.must_return, study.vehicle_statuses)
+    answers["vehicles"] = (study.repeats, study.vehicles, study.must_return, study.vehicle_statuses)
     assert study.check_value({"x": 0.5, "y": 0.5}, 0.1) is None
     answers["typing mistake"] = study.check_value({"x": 0.5, "y": 0.5}, 5000.0)
     study.exclude({"x": (0.9, 1.0)}, reason="shipping lane")

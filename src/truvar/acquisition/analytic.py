@@ -292,7 +292,9 @@ class GCHK(BasePolicy):
         implicit = not isinstance(context.goal, Bands) and level_set_goal(context).threshold is None
         levels = [(h, h) for h in thresholds(context)]
         if implicit:
-            levels = [level_set_goal(context).thresholds(*present)]
+            least, greatest = level_set_goal(context).thresholds(context.lower, context.upper)
+            sign = context.goal.sign
+            levels = [(least, greatest) if sign > 0 else (-greatest, -least)]
 
         def unclassified(lower: Array, upper: Array) -> Mask:
             found = np.zeros(len(lower), bool)

@@ -131,8 +131,10 @@ class TruVaR(BasePolicy):
             UnsupportedGoalError: If `anticipate` does not go with the goal.
         """
         super().check_supported(goal, n_levels)
-        from_minimum = isinstance(goal, LevelSet) and goal.fraction_of_min is not None
-        if self.anticipate is not None and from_minimum:
+        is_other = isinstance(goal, LevelSet) and (
+            goal.fraction_of_min is not None or goal.margin is not None
+        )
+        if self.anticipate is not None and is_other:
             raise UnsupportedGoalError(
                 f"anticipate={self.anticipate!r} is for an optimum, thresholds or fraction_of_max, "
                 f"but the goal is {goal}; leave out anticipate"

@@ -17,6 +17,7 @@ __all__, __getattr__, __dir__ = offer(
             "best_point",
             "eligible_observations",
         ),
+        "repeats": ("closed_reason",),
         "selection": ("in_model_units", "policy_context", "stops_at_sets"),
     },
 )

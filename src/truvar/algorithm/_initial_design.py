@@ -83,11 +83,16 @@ def space_filling_design(
     if learner.availability is not None:
         feasibility = learner.availability.feasibility[rows]
         rows = rows[(feasibility > 0) & (feasibility >= min_feasibility)]
-        if len(rows) == 0:
-            return None
+    closed = learner.actions.closed
+    if closed is not None:
+        rows = rows[~closed.on_grid(points)[rows]]
+    if len(rows) == 0:
+        return None
     everything = np.vstack([points[rows], *(point[None, :] for point in done)])
     covariance = covariance_function(surrogate.kernel)(everything, everything)
-    noise = surrogate.minimum_noise + MIN_VARIANCE_SHARE * float(covariance[0, 0])
+    noise = surrogate.likelihood.minimum_noise(
+        surrogate.posterior.scale
+    ) + MIN_VARIANCE_SHARE * float(covariance[0, 0])
     chosen: list[int] = []
     for step in range(len(done) + min(n_left, len(rows))):
         variance = np.maximum(covariance.diagonal(), 0.0) + noise

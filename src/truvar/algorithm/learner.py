@@ -22,7 +22,9 @@ from truvar.algorithm.availability import (
     failures_left,
     place_of,
 )
+from truvar.algorithm.cost_learner import CostLearner
 from truvar.algorithm.covering import cover_cost, information_bound
+from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import Selection, choose, in_model_units
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace
@@ -31,6 +33,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.exclusions import Exclusion, Place
 from truvar.domain.given_context import ContextSlice
 from truvar.domain.goals import Goal, Regions
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Origin
 from truvar.engines import Engine, EngineLike
 from truvar.messages import for_interface
@@ -52,9 +55,12 @@ class ActiveLearner:
         cost: Cost of a measurement; None: 1 everywhere, or the noise level's own cost.
         seed: Seed of everything that is drawn.
         engine: Name or factory of the engine; None: chosen by the size of the domain.
+        repeats: Whether places may be measured again, or how often; see `domain.repeats`.
 
     Attributes:
+        pending: The pending actions, in the order they were suggested.
         surrogate: The model.
+        costs: What measurements cost, as far as it is known.
         weights: How much each point of the domain matters for the goal. (n,)
         state: Regions, bounds and epoch after the last observation; the bounds are in the units of
             the model's transform. `reported_state` has them in the user's.
@@ -76,20 +82,25 @@ class ActiveLearner:
         cost: CostLike | None = None,
         seed: int = 0,
         engine: EngineLike = None,
+        repeats: Repeats = None,
     ) -> None:
         self.domain = domain
+        self.repeats = repeats
+        self.pending: list[Action] = []
         self.goal = policy.confidence.resolve_goal(goal)
         self.policy = policy
         self.seed = seed
         self.weights = goal.weights_on(domain)
-        self._cost = cost
+        self.costs = CostLearner(domain, cost, prior.tasks, seed)
         self._actions_noise: NoiseLike = 0.0 if prior.noise is None else prior.noise
-        self._actions = ActionSpace(domain, self._actions_noise, cost, prior.tasks)
+        self._actions = ActionSpace(domain, self._actions_noise, self.costs.cost, prior.tasks)
         policy.check_supported(goal, self._actions.n_levels)
         if isinstance(prior.kernel, Learned) and prior.kernel.transform == "log":
             goal.check_logarithm(
                 for_interface('transform="log"', problem='[model] transform = "log"')
             )
+        if prior.outcome is not None:
+            prior.outcome.check_goal(goal)
         self.surrogate = Surrogate(
             domain,
             prior,
@@ -128,6 +139,7 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+        self.pending = [other for other in pending if other.id != action.id]
 
     def observe_all(
         self, observations: Sequence[tuple[Action, float]], pending: Sequence[Action] = ()
@@ -152,10 +164,12 @@ class ActiveLearner:
         except BaseException:
             self.surrogate.rollback(before, pending)
             raise
+        told = {action.id for action, _ in observations}
+        self.pending = [other for other in pending if other.id not in told]
 
     def use_cost(self, cost: CostLike | None) -> None:
         """Use another cost of a measurement from now on."""
-        self._cost = cost
+        self.costs = CostLearner(self.domain, cost, self._actions.tasks, self.seed)
         self._actions = ActionSpace(self.domain, self._actions_noise, cost, self._actions.tasks)
 
     def exclude(self, place: Place, reason: str | None = None) -> None:
@@ -197,11 +211,13 @@ class ActiveLearner:
 
     def set_pending(self, actions: Iterable[Action]) -> None:
         """Replace the pending actions."""
-        self.surrogate.set_pending(actions)
+        self.pending = list(actions)
+        self.surrogate.set_pending(self.pending)
 
     def add_pending(self, action: Action) -> None:
         """Append one pending action."""
         self.surrogate.add_pending(action)
+        self.pending.append(action)
 
     def adopt(self, model: Model) -> None:
         """Take a fitted model as known from now on. Only before the first observation."""
@@ -264,12 +280,14 @@ class ActiveLearner:
         """Everything that can be measured, with the noise variance in use."""
         tasks = self.surrogate.action_tasks
         noise = self.surrogate.noise
-        # They were fitted again.
-        if self._actions_noise is not noise or self._actions.tasks is not tasks:
+        is_fitted_again = self._actions_noise is not noise or self._actions.tasks is not tasks
+        if self.costs.update(self.observations) or is_fitted_again:
             self._actions_noise = noise
-            self._actions = ActionSpace(self.domain, noise, self._cost, tasks)
-        if self._actions.availability is not self.availability:
-            self._actions = self._actions.limited_to(self.availability)
+            self._actions = ActionSpace(self.domain, noise, self.costs.cost, tasks)
+        availability = self.availability
+        closed = closed_places(self, self._actions.closed)
+        if self._actions.availability is not availability or self._actions.closed is not closed:
+            self._actions = self._actions.limited_to(availability, closed)
         return self._actions
 
     @property

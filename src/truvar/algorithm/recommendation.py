@@ -68,10 +68,18 @@ def best_in_context(learner: ActiveLearner, given: ContextSlice) -> Array:
 
 
 def best_observed(learner: ActiveLearner) -> tuple[Action, float] | None:
-    """Return the best measurement among `eligible_observations`; None without any."""
-    return max(
-        eligible_observations(learner), key=lambda each: learner.goal.sign * each[1], default=None
-    )
+    """Return the best measurement among `eligible_observations`; None without any.
+
+    A single label or count says little, so that those are compared by what is expected there.
+    """
+    eligible = eligible_observations(learner)
+    if not eligible:
+        return None
+    values = np.array([y for _, y in eligible])
+    if learner.surrogate.outcome is not None:
+        points = np.stack([action.point for action, _ in eligible])
+        values = learner.surrogate.predict_modelled(points)[0]
+    return eligible[int(np.argmax(learner.goal.sign * values))]
 
 
 def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:

@@ -7,6 +7,7 @@
 | policy: the highest score, in a box also of points that it proposes | `_choose_by_policy` |
 | exploration, where the policy gains nothing but the study is not finished | `_explore` |
 | refinement: search of the box around the choice | `_refine` |
+| batches: another place than those of pending measurements | `prefer_other_place` |
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from truvar.algorithm._contextual import search_slice, within_context
 from truvar.algorithm._exploration import min_feasibility, remove_variance
 from truvar.algorithm._initial_design import design_of_tasks, space_filling_design
 from truvar.algorithm.recommendation import best_observed, eligible_observations
+from truvar.algorithm.repeats import prefer_other_place
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.given_context import ContextSlice
@@ -91,6 +93,26 @@ def choose(
         The candidate table and the choice from it; None if the policy sees nothing more to gain.
     """
     pool = candidates_of_choice(learner, last, given)
+    selection = _choose_among(learner, last, pending, n_asked, given, pool)
+    return prefer_other_place(
+        learner,
+        selection,
+        lambda: policy_context(learner, n_asked),
+        lambda table: _choose_among(
+            learner, last, pending, n_asked, given, replace(pool, table=table)
+        ),
+    )
+
+
+def _choose_among(
+    learner: ActiveLearner,
+    last: Origin,
+    pending: Sequence[Action],
+    n_asked: int,
+    given: ContextSlice | None,
+    pool: Pool,
+) -> Selection:
+    """Choose among the candidates of a pool."""
     if pool.is_empty:
         return pool.table, None
     context = policy_context(learner, n_asked, as_departure(last).speed)
@@ -149,7 +171,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
     surrogate = learner.surrogate
     excluded = learner.excluded
     best = best_observed(learner)
-    best_y = None if best is None else float(surrogate.transform.forward(best[1]))
+    best_y = None if best is None else _modelled_value(surrogate, *best)
     return PolicyContext(
         engine=surrogate.engine,
         goal=learner.model_goal,
@@ -174,7 +196,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
 
 def in_model_units(surrogate: Surrogate, table: Candidates) -> Candidates:
     """Return a table with the variances of the observation model, in the units of the model."""
-    variances = surrogate.modelled_variances(table.noise, table.points)
+    variances = surrogate.modelled_variances(table.noise, table.points, table.sites)
     return table if variances is table.noise else replace(table, noise=variances)
 
 
@@ -315,8 +337,18 @@ def _refine(
 
 def _values_in_model(learner: ActiveLearner) -> list[tuple[Action, float]]:
     """Return `eligible_observations` with their values in the units of the model."""
-    forward = learner.surrogate.transform.forward
-    return [(action, float(forward(y))) for action, y in eligible_observations(learner)]
+    surrogate = learner.surrogate
+    return [
+        (action, _modelled_value(surrogate, action, y))
+        for action, y in eligible_observations(learner)
+    ]
+
+
+def _modelled_value(surrogate: Surrogate, action: Action, y: float) -> float:
+    """Return a measured value in the units of the model; for an outcome, the mean of f there."""
+    if surrogate.outcome is None:
+        return float(surrogate.transform.forward(y))
+    return float(surrogate.predict_modelled(action.point[None, :])[0][0])
 
 
 def _take(table: Candidates, rows: Index | None) -> Candidates:

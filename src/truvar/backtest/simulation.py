@@ -13,6 +13,7 @@ import pandas as pd
 from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.exceptions import Finished, InvalidArgumentError, InvalidDomainError
+from truvar.models.likelihoods import Outcome
 from truvar.problem import Problem
 from truvar.study.commands import Tell
 from truvar.study.study import Study
@@ -59,12 +60,14 @@ class Simulator:
     seed: tuple[int, ...]
     judged: Judged = "reported"
 
-    def measure(self, suggestion: Suggestion, step: int) -> float:
+    def measure(self, suggestion: Suggestion, step: int, outcome: Outcome | None = None) -> float:
         """Return the simulated value of a suggestion.
 
         Args:
             suggestion: The suggestion to answer.
             step: Number of measurements made before; each step has its own noise.
+            outcome: What a measurement gives; None: a number. The truth is then a probability or
+                rate.
 
         Raises:
             InvalidArgumentError: If the suggestion is for a task.
@@ -74,10 +77,12 @@ class Simulator:
             raise InvalidArgumentError(
                 "known values of one quantity cannot answer for tasks; leave out the tasks"
             )
+        rng = np.random.default_rng([*self.seed, step])
+        value = self._true_value(suggestion)
+        if outcome is not None:
+            return outcome.sample(value, outcome.default_exposure, rng)
         sd = float(np.sqrt(suggestion.noise)) if self.noisy else 0.0
-        return self._true_value(suggestion) + sd * float(
-            np.random.default_rng([*self.seed, step]).standard_normal()
-        )
+        return value + sd * float(rng.standard_normal())
 
     def _true_value(self, suggestion: Suggestion) -> float:
         if isinstance(self.truth, Function):
@@ -153,7 +158,8 @@ def simulate_run(
             break
         # A table of known values has no errors to correct: the warnings of the receipt are not
         # issued.
-        study.execute(Tell(suggestion, simulator.measure(suggestion, study.steps), typed=False))
+        value = simulator.measure(suggestion, study.steps, study.outcome)
+        study.execute(Tell(suggestion, value, typed=False))
         score = simulator.score(study)
         rows.append(
             (name, replicate, study.steps, study.spent, score, seconds, *suggestion.point.values())

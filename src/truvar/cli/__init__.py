@@ -35,6 +35,7 @@ from truvar.cli.init import INIT
 from truvar.cli.maintenance import BACKUP, CHECK
 from truvar.cli.mcp import MCP
 from truvar.cli.new import NEW
+from truvar.cli.plot import PLOT
 from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.schema import SCHEMA
@@ -57,6 +58,7 @@ COMMANDS: tuple[Command, ...] = (
     STATUS,
     *subcommands(),
     REPORT,
+    PLOT,
     EXPORT,
     IMPORT,
     RUN,

@@ -26,18 +26,30 @@ def _export_arguments(sub: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         type=Path,
-        help="a .csv, .xlsx or .json file (default: standard output)",
+        help="the file; its suffix says the format (default: CSV to standard output)",
     )
     kind = sub.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="write the measurements as CSV (default)")
     kind.add_argument(
         "--json", action="store_true", help="write the whole study as JSON, for truvar import"
     )
+    kind.add_argument(
+        "--points",
+        action="store_true",
+        help="write every point with mean, sd, probability and class: .csv, .geojson, .gpkg or .nc",
+    )
+    kind.add_argument(
+        "--waypoints",
+        action="store_true",
+        help="write the pending suggestions: .gpx, .kml, .geojson, .plan or .csv",
+    )
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """Write a study or its measurements."""
+    """Write a study, its measurements, its points or its pending suggestions."""
     study = open_study(arguments)
+    if arguments.points or arguments.waypoints:
+        return _export_places(study, arguments)
     json_file = arguments.out is not None and arguments.out.suffix == ".json"
     if (
         arguments.out is not None
@@ -63,6 +75,29 @@ def _export(arguments: argparse.Namespace) -> int:
             f"{arguments.out} cannot be written ({error.strerror}); give another path"
         ) from None
     print(f"{content}: {arguments.out}")
+    return 0
+
+
+def _export_places(study: Study, arguments: argparse.Namespace) -> int:
+    """Write all points, or the pending suggestions, in the format of the file."""
+    if arguments.points:
+        from truvar.report.point_files import points_csv, save_points
+
+        result = study.result()
+        if arguments.out is None:
+            sys.stdout.write(points_csv(result))
+            return 0
+        print(f"{len(result.domain)} points: {save_points(result, arguments.out)}")
+        return 0
+    from truvar.report.formatting import count_noun
+    from truvar.report.waypoints import save_waypoints, waypoint_text
+
+    pending = study.pending
+    if arguments.out is None:
+        sys.stdout.write(waypoint_text(study, pending, "csv"))
+        return 0
+    path = save_waypoints(study, arguments.out, pending)
+    print(f"{count_noun(len(pending), 'pending suggestion')}: {path}")
     return 0
 
 
@@ -140,9 +175,9 @@ def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any],
 
 EXPORT = Command(
     "export",
-    "write the measurements as CSV or an Excel workbook, or the whole study as JSON",
+    "write the measurements, the points, the pending suggestions or the whole study to a file",
     "truvar export > measurements.csv\ntruvar export lake.db -o lake.xlsx\ntruvar export lake.db "
-    "-o lake.json",
+    "-o lake.json\ntruvar export lake.db --points -o lake.geojson",
     _export_arguments,
     _export,
 )

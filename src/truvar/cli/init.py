@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from truvar.cli._common import Command, add_path
+from truvar.cli._common import Command, add_path, positive
 from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
@@ -21,6 +21,8 @@ _GOAL_WORDS = {
     "above": "level_set",
     "below": "level_set_below",
     "level": "level_set",
+    "within": "within",
+    "within-min": "within_of_min",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -45,10 +47,24 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level"),
-        help="what to look for; above and below are those of a threshold, and level is above",
+        choices=("max", "min", "above", "below", "level", "within", "within-min"),
+        help="what to look for; above and below are those of a threshold, level is above, and "
+        "within is a margin of the highest value, within-min of the lowest",
     )
-    sub.add_argument("--threshold", type=float, help="threshold of above, below or level")
+    sub.add_argument(
+        "--threshold", type=float, help="threshold of above, below or level; margin of within"
+    )
+    sub.add_argument(
+        "--repeats",
+        type=positive(int),
+        metavar="N",
+        help="measurements of a place, at most; 1 if it cannot be measured again",
+    )
+    sub.add_argument(
+        "--outcome",
+        choices=("binary", "count"),
+        help="what a measurement gives: yes or no, or a number of events (default: a number)",
+    )
     sub.add_argument(
         "--defaults",
         action="store_true",
@@ -109,9 +125,14 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         "max",
         _goal,
     )
+    outcome = arguments.outcome
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
-        threshold = ask(f"Threshold: where is the value {SIDES[goal]} ...", None, _number)
+        subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
+        threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
+    noise = None
+    if outcome is None:
+        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
     return ProblemAnswers(
         name=name,
         table=table or None,
@@ -119,14 +140,16 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         box=box,
         goal=goal,
         threshold=threshold,
-        noise=ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number),
-        cost=ask("Cost of a measurement, in any unit", "1", _number),
+        noise=noise,
+        outcome=outcome,
+        cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
         travel=ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
             "",
             _rates(columns),
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
+        repeats=arguments.repeats,
     )
 
 
@@ -246,6 +269,11 @@ def _number(answer: str) -> float:
         raise ValueError(str(error)) from None
 
 
+def _cost(answer: str) -> float | None:
+    """Return a cost; None: it is only known afterwards, and learned."""
+    return None if answer.lower() == "learned" else _number(answer)
+
+
 def _optional_number(answer: str) -> float | None:
     return _number(answer) if answer else None
 
@@ -283,7 +311,7 @@ INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
     "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
-    "--threshold 4 --defaults",
+    "--threshold 4 --defaults\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
     _init_arguments,
     _init,
 )

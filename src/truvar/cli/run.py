@@ -138,7 +138,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
     def measure(point: dict[str, float], *_: Any) -> float:
         suggestion = next(pending for pending in study.pending if pending.point == point)
-        return simulator.measure(suggestion, study.steps)
+        return simulator.measure(suggestion, study.steps, study.outcome)
 
     display: Any = nullcontext()
     if not arguments.quiet:

@@ -8,6 +8,7 @@ __all__, __getattr__, __dir__ = offer(
     __name__,
     {
         "action": ("Action",),
+        "areas": ("Area", "is_area_file", "read_area"),
         "box": ("box_fields",),
         "candidates": ("ActionSpace", "Candidates", "CoordinateFunction", "model_sites"),
         "constraints": (
@@ -25,6 +26,12 @@ __all__, __getattr__, __dir__ = offer(
         "domain": ("Domain",),
         "exclusions": ("Exclusion", "Place", "excluded_points"),
         "geo": ("CLASSES", "ORIGINS", "to_geopandas", "to_xarray"),
+        "geographic": (
+            "GeographicColumns",
+            "geographic_columns",
+            "recognise_degrees",
+            "require_geographic_columns",
+        ),
         "given_context": ("ContextSlice", "rows_in_context", "slice_in_context"),
         "goals": (
             "Bands",
@@ -46,6 +53,7 @@ __all__, __getattr__, __dir__ = offer(
             "with_other_columns",
         ),
         "layout": ("GridLayout",),
+        "learned_cost": ("ExpectedCost", "LearnedCost", "as_cost"),
         "parameters": (
             "Boolean",
             "Categorical",
@@ -56,6 +64,7 @@ __all__, __getattr__, __dir__ = offer(
             "Range",
             "plain_value",
         ),
+        "repeats": ("ClosedPlaces", "Repeats", "check_repeats", "max_measurements"),
         "rounding": ("shown_numbers",),
         "satisfiability": ("holds_somewhere",),
         "scales": ("is_geometric",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from truvar._typing import Array
+from truvar.domain.learned_cost import ExpectedCost
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Action:
         vehicle: Name of the vehicle or crew that measures; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it is not
             told as a repeat.
+        exposure: Exposure of a measurement that counts events, such as its duration; None: that of
+            the study, or it counts none.
+        expected_cost: What it was expected to cost, if costs are learned; None otherwise.
+        cost_given: Whether the cost came with the value, so that costs are learned from it.
     """
 
     id: int
@@ -37,3 +42,16 @@ class Action:
     noise_given: bool = False
     vehicle: str | None = None
     repeats: int | None = None
+    exposure: float | None = None
+    expected_cost: ExpectedCost | None = None
+    cost_given: bool = False
+
+    @property
+    def cost_interval(self) -> tuple[float, float] | None:
+        """Interval that was expected to have the cost, with 95 % probability; None: not learned."""
+        return None if self.expected_cost is None else self.expected_cost.interval
+
+    @property
+    def cost_told(self) -> bool | None:
+        """Whether the cost was told rather than expected; None unless costs are learned."""
+        return None if self.expected_cost is None else self.cost_given

@@ -15,7 +15,7 @@ points of D, which M, H and L refer to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +26,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
+from truvar.domain.repeats import ClosedPlaces
 from truvar.domain.travel import (
     BoundTravel,
     Location,
@@ -115,9 +116,11 @@ class CoordinateFunction:
 
     Attributes:
         function: Takes coordinates (q, d) and returns (q,).
+        has_tasks: Whether the coordinates that it takes have the index of the task last.
     """
 
     function: Callable[[Array], Array]
+    has_tasks: bool = False
 
     def __call__(self, points: Array) -> Array:
         """Return the values at points (q, d)."""
@@ -167,6 +170,7 @@ class ActionSpace:
         noise_levels: The noise levels to choose from, or None.
         availability: Where measurements are possible; None: everywhere. Constraints of a box are
             always respected.
+        closed: Places that were measured as often as they may be; None: there is no limit.
 
     Raises:
         InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement
@@ -198,6 +202,7 @@ class ActionSpace:
                 changing_column(domain, name)
             self.position(cost.start)
         self.availability: FeasibilityLike | None = None
+        self.closed: ClosedPlaces | None = None
         self._table(
             domain.points, np.arange(len(domain)), last=None
         )  # raises now if noise or cost is invalid
@@ -215,6 +220,11 @@ class ActionSpace:
         )
 
     @property
+    def learns_cost(self) -> bool:
+        """Whether costs are expectations, learned from those of the measurements."""
+        return isinstance(self._base, CoordinateFunction)
+
+    @property
     def must_return(self) -> bool:
         """Whether a vehicle must be able to return to its start within the budget."""
         return isinstance(self._cost, Cost) and self._cost.must_return
@@ -228,7 +238,7 @@ class ActionSpace:
         if location is None:
             return None
         if not isinstance(location, str):
-            return self.domain.array(location)
+            return self._coordinates(location)
         if not self._travel or not all(part.knows(location) for part in self._travel):
             raise InvalidArgumentError(
                 f"the place {location!r} is not known: every part of the travel must be a Network "
@@ -241,6 +251,22 @@ class ActionSpace:
                 "its coordinates"
             )
         return location
+
+    def _coordinates(self, location: Mapping[str, Any]) -> Array:
+        """Return the coordinates of a position, NaN where no cost depends on one and none is given."""
+        used: set[int] = set()
+        for part in self._travel:
+            used |= set(range(len(self.domain.columns)) if part.columns is None else part.columns)
+        if isinstance(self._cost, Cost):
+            used |= {changing_column(self.domain, name) for name in self._cost.setup}
+        columns = self.domain.columns
+        absent = {k for k, name in enumerate(columns) if name not in location} - used
+        stand_in = self.domain.named(self.domain.points[0])
+        given = {columns[k]: stand_in[columns[k]] for k in sorted(absent)} if used else {}
+        x = self.domain.array({**location, **given})
+        if used:
+            x[sorted(absent)] = np.nan
+        return x
 
     def travel_between(self, origins: Stops, destinations: Stops, speed: float = 1.0) -> Array:
         """Return the travel cost from each origin to each destination: (a, b), without set-up."""
@@ -260,11 +286,14 @@ class ActionSpace:
             self.travel_between(Stops.at(position), Stops.at(departure.home), departure.speed)[0, 0]
         )
 
-    def limited_to(self, availability: FeasibilityLike | None) -> ActionSpace:
-        """Return the same measurements, as far as they are possible."""
+    def limited_to(
+        self, availability: FeasibilityLike | None, closed: ClosedPlaces | None = None
+    ) -> ActionSpace:
+        """Return the same measurements, as far as they are possible and not made already."""
         other = copy(self)
         other.__dict__.pop("_constant_table", None)
         other.availability = availability
+        other.closed = closed
         return other
 
     @cached_property
@@ -297,20 +326,25 @@ class ActionSpace:
             if self.availability is None
             else self._for_all_tasks(self.availability.feasibility)
         )
+        if self.closed is not None:
+            feasibility = _without(self.closed.on_grid(table.points), feasibility)
         return Candidates(
             table.points, table.noise, table.cost, np.arange(len(table.points)), feasibility
         )
 
     def _feasibility_at(self, points: Array) -> Array | None:
         """Return P(success) at points (m, d) of the domain or others; None: 1 everywhere."""
-        if self.availability is None and not self.domain.constraints:
+        if self.availability is None and not self.domain.constraints and self.closed is None:
             return None
         probability = (
             np.ones(len(points))
             if self.availability is None
             else self.availability.feasibility_at(points)
         )
-        return self._for_all_tasks(np.where(self.domain.allows(points), probability, 0.0))
+        feasibility = self._for_all_tasks(np.where(self.domain.allows(points), probability, 0.0))
+        if self.closed is None:
+            return feasibility
+        return _without(self.closed.at(model_sites(points, self.tasks)), feasibility)
 
     def allows(self, points: Array) -> Mask:
         """Return which points (q, d) satisfy the domain's constraints and are not excluded."""
@@ -369,7 +403,7 @@ class ActionSpace:
             last: Last position, shape (d,), or None; or a `Departure`.
         """
         points = self.domain.canonical(points)
-        base = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         noise = [self._noise] if self.noise_levels is None else self.noise_levels.variance
         anywhere = all(
             isinstance(value, (float, int)) or callable(value) for value in (*noise, base)
@@ -416,12 +450,9 @@ class ActionSpace:
             own_noise = self.tasks.noise_of(task, self.n_levels)
             if own_noise is not None:
                 noises[rows] = own_noise
-            if (
-                self.tasks.cost is not None
-            ):  # the cost of a task replaces the base cost; travel is still paid
-                costs[rows] = (
-                    costs[rows] - self._base_cost(points, index)[:, None] + self.tasks.cost[task]
-                )
+            own_cost = self._cost_of_task(points, task)
+            if own_cost is not None:  # it replaces the base cost; travel is still paid
+                costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + own_cost
         if (costs <= 0).any():
             task = int(np.argmax((costs <= 0).any(axis=1))) // m
             raise InvalidArgumentError(
@@ -519,12 +550,29 @@ class ActionSpace:
         """Return the part of the cost that is a number, column or array, at points."""
         if callable(self._cost):
             return np.zeros(len(points))
-        base: Any = self._cost.base if isinstance(self._cost, Cost) else self._cost
+        base = self._base
         if isinstance(base, CoordinateFunction):
+            if base.has_tasks:
+                points = np.column_stack([points, np.zeros(len(points))])  # of the target
             return check_nonnegative_array(base(points), "cost", count=len(points))
         return check_nonnegative_array(
             self._on_domain(base, "cost", index), "cost", count=len(points)
         )
+
+    @property
+    def _base(self) -> Any:
+        """The part of the cost that is a number, column, array or `CoordinateFunction`."""
+        return self._cost.base if isinstance(self._cost, Cost) else self._cost
+
+    def _cost_of_task(self, points: Array, task: int) -> float | Array | None:
+        """Return what a task costs instead of the base cost: a number or (m, 1); None: as much."""
+        tasks = self.tasks
+        if tasks is not None and tasks.cost is not None:
+            return tasks.cost[task]
+        base = self._base
+        if not (isinstance(base, CoordinateFunction) and base.has_tasks):
+            return None
+        return base(np.column_stack([points, np.full(len(points), task)]))[:, None]
 
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
         """Return a number as it is, and a column or array over the domain at the rows `index`."""
@@ -540,6 +588,13 @@ class ActionSpace:
                 f"got shape {array.shape}; give as many values as there are points"
             )
         return array if index is None else array[index]
+
+
+def _without(closed: Mask, feasibility: Array | None) -> Array | None:
+    """Return probabilities of success, 0 at closed places; None if they are 1 everywhere."""
+    if feasibility is None and not closed.any():
+        return None
+    return np.where(closed, 0.0, 1.0 if feasibility is None else feasibility)
 
 
 def _coordinates(position: Array | str | None) -> Array | None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from truvar._deprecation import deprecated_attribute, renamed_arguments
 from truvar._typing import Array
+from truvar.domain.learned_cost import LearnedCost
 from truvar.domain.travel import Location, Travel, check_travel, travel_parts
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.validation import (
@@ -23,7 +24,9 @@ from truvar.validation import (
 )
 
 NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] | NoiseLevels"
-CostLike: TypeAlias = "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost"
+CostLike: TypeAlias = (
+    "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost | LearnedCost"
+)
 
 # Times the trace: smallest eigenvalue of a covariance that counts as rounding error.
 _NEGATIVE_EIGENVALUE = -1e-10
@@ -83,7 +86,8 @@ class Cost:
     """Cost of a measurement: base, travel, set-up, and the sum of magnitude rate x |x| by column.
 
     Attributes:
-        base: A number, or the name of a column of the domain.
+        base: A number, the name of a column of the domain, or `LearnedCost()` for a part that is
+            only known after a measurement.
         travel: Cost of the leg from the last position: rates per unit of distance by column, which
             are added up; `Euclidean`, `GreatCircle`, `Network` or `TravelMatrix`; or a list of such
             parts, whose costs are added. A rate may differ by direction: `{"depth_m":
@@ -91,9 +95,9 @@ class Cost:
             travel.
         magnitude: Rate per unit of the absolute coordinate, by column.
         setup: Cost that is added where a column changes, by column: "hard to change" factors.
-        start: Position before the first measurement, which then pays travel and set-up too: all
-            coordinates by column, not necessarily a point of the domain; or the name of a place of
-            the network or matrix.
+        start: Position before the first measurement, which then pays travel and set-up too: the
+            coordinates by column that travel and set-up depend on, not necessarily a point of the
+            domain; or the name of a place of the network or matrix.
         must_return: Whether the return leg to the start must fit into the budget. Measurements that
             leave too little for it are not suggested.
 
@@ -106,7 +110,7 @@ class Cost:
         >>> Cost(base=4, travel={"x1": 0.25}, magnitude={"x2": 4})
     """
 
-    base: float | str = 0.0
+    base: float | str | LearnedCost = 0.0
     travel: Travel = field(default_factory=dict)
     magnitude: Mapping[str, float] = field(default_factory=dict)
     setup: Mapping[str, float] = field(default_factory=dict)

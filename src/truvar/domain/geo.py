@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _GEOMETRY = "truvar_geometry"
 # key in `attrs` of a table that was an xarray grid: its axes, coordinates and attributes
 _GRID = "truvar_grid"
 ORIGINS = (_CRS, _GEOMETRY, _GRID)
+_DEGREES = ("lon", "lat")  # columns of points that are in degrees
 CLASSES = ("below", "undecided", "above")
 
 
@@ -67,7 +69,7 @@ def from_geopandas(frame: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         )
     names = ("x", "y")
     if geometry.crs is not None and geometry.crs.is_geographic:
-        names = ("lon", "lat")
+        names = _DEGREES
         warnings.warn(
             f"the points are in degrees ({geometry.crs.name}), where a step east is shorter than a "
             "step north; with "
@@ -116,6 +118,33 @@ def to_geopandas(frame: pd.DataFrame, source: pd.DataFrame | None) -> Any:
     return geopandas.GeoDataFrame(
         {**frame, geometry["name"]: points}, geometry=geometry["name"], index=frame.index
     )
+
+
+@dataclass(frozen=True)
+class _PointCoordinates:
+    """Columns of the points of a GeoDataFrame, with their coordinate system.
+
+    Attributes:
+        columns: The first two: x and y, or longitude and latitude.
+        crs: The coordinate system, as WKT.
+        is_degrees: Whether they are longitude and latitude.
+    """
+
+    columns: tuple[str, str]
+    crs: str
+    is_degrees: bool
+
+
+def point_coordinates(frame: pd.DataFrame | None) -> _PointCoordinates | None:
+    """Return the columns of the points in the table of a domain that was made of a GeoDataFrame.
+
+    Returns:
+        None if it was not, or if its coordinate system is not known.
+    """
+    if frame is None or frame.attrs.get(_CRS) is None:
+        return None
+    east, north, *_ = frame.attrs[_GEOMETRY]["columns"]
+    return _PointCoordinates((east, north), frame.attrs[_CRS], (east, north) == _DEGREES)
 
 
 def _describe(geometry: Any) -> str:

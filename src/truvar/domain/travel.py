@@ -11,7 +11,7 @@ finds the shortest paths; the bound travel then returns the costs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -283,6 +283,11 @@ class Stops:
 class BoundTravel(Protocol):
     """A part of the travel on a domain."""
 
+    @property
+    def columns(self) -> Collection[int] | None:
+        """Positions of the columns that legs depend on; None: all."""
+        ...
+
     def legs(self, origins: Stops, destinations: Stops) -> Iterator[Array]:
         """Yield costs of shape (a, b), which add up to that of the leg."""
         ...
@@ -365,6 +370,7 @@ class _ByColumn(_WithCoordinates):
     def __init__(self, domain: Domain, rates: Rates) -> None:
         self._domain = domain
         self._rates = [(column_index(domain, name), rate) for name, rate in rates.items()]
+        self.columns = [k for k, _ in self._rates]
 
     def legs(self, origins: Stops, destinations: Stops) -> Iterator[Array]:
         """Yield a leg per column."""
@@ -377,6 +383,7 @@ class _StraightLine(_WithCoordinates):
 
     def __init__(self, domain: Domain, rates: Rates) -> None:
         self._by_column = _ByColumn(domain, rates)
+        self.columns = self._by_column.columns
 
     def legs(self, origins: Stops, destinations: Stops) -> Iterator[Array]:
         """Yield the one leg."""
@@ -391,6 +398,7 @@ class _Circle(_WithCoordinates):
         self._longitude = column_index(domain, circle.longitude)
         self._latitude = column_index(domain, circle.latitude)
         self._rate = circle.rate
+        self.columns = (self._longitude, self._latitude)
         latitudes = domain.numbers(domain.points)[:, self._latitude]
         low = latitudes.min()
         high = latitudes.max()
@@ -415,6 +423,8 @@ class _Circle(_WithCoordinates):
 
 class _BetweenPlaces:
     """Costs between named places, by matrix or shortest paths; each point lies at a place."""
+
+    columns = None
 
     def __init__(self, domain: Domain, travel: Network | TravelMatrix) -> None:
         if domain.continuous:

@@ -77,7 +77,7 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
 
 def optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     """Return the points among which the optimum that the threshold is a share of is drawn."""
-    optimum = Maximize() if goal.fraction_of_min is None else Minimize()
+    optimum = Minimize() if goal.is_from_minimum else Maximize()
     source = replace(
         inputs, goal=optimum, excluded=None
     )  # points that must not be measured are classified, too
@@ -112,7 +112,7 @@ def implicit_probability(
     count = N_DRAWS if inputs.n <= MAX_DRAWN_POINTS else N_DRAWS // 4
     draws = inputs.posterior.draw(inputs.sites[optima], count, (*inputs.seed, 1))
     thresholds = implicit_thresholds(goal, draws) + shift
-    winner = draws.argmax(axis=0) if goal.fraction_of_min is None else draws.argmin(axis=0)
+    winner = draws.argmin(axis=0) if goal.is_from_minimum else draws.argmax(axis=0)
     probability = np.zeros(inputs.n)
     independent = np.zeros(inputs.n)
     begin = 0
@@ -137,6 +137,7 @@ def implicit_probability(
     # As if one draw more were independent of the threshold: certainties that the draws do not tell
     # apart differ.
     probability = (len(winner) * probability + independent) / (len(winner) + 1)
+    probability = np.clip(probability, 0.0, 1.0)  # rounding of the shares
     error = np.minimum(probability, 1.0 - probability)
     return probability, np.maximum(
         error, np.where(probability >= 0.5, 1.0 - independent, independent)
@@ -144,10 +145,9 @@ def implicit_probability(
 
 
 def implicit_thresholds(goal: LevelSet, draws: Array) -> Array:
-    """Return the threshold in every draw, (S,), as a share of its maximum or minimum."""
-    if goal.fraction_of_min is not None:
-        return np.asarray(goal.fraction_of_min * draws.min(axis=0))
-    return np.asarray(float(goal.fraction_of_max or 0.0) * draws.max(axis=0))
+    """Return the threshold in every draw, (S,), which depends on its maximum or minimum."""
+    optimum = draws.min(axis=0) if goal.is_from_minimum else draws.max(axis=0)
+    return goal.implicit_threshold(optimum)
 
 
 def screening_f1(inputs: StatementInputs) -> float:
@@ -160,13 +160,13 @@ def screening_f1(inputs: StatementInputs) -> float:
     if reported is None or not isinstance(inputs.goal, LevelSet):
         raise AssertionError("a level set reports points")
     rng = np.random.default_rng(inputs.seed)
-    direction = -1 if inputs.goal.fraction_of_min is not None else 1
+    direction = -1 if inputs.goal.is_from_minimum else 1
     top = int(np.argmax(direction * (inputs.posterior.shares @ inputs.means)))
     rows = rng.permutation(inputs.n)[:SCREENING_ROWS]
     draws = inputs.posterior.draw(inputs.sites[np.append(rows, top)], SCREENING_DRAWS, inputs.seed)
-    is_above = draws[:-1] >= implicit_thresholds(inputs.goal, draws)
-    n_both = is_above.sum(axis=0) + int(reported[rows].sum())
-    hits = (reported[rows, None] & is_above).sum(axis=0)
+    is_asked = inputs.asked(draws[:-1] >= implicit_thresholds(inputs.goal, draws))
+    n_both = is_asked.sum(axis=0) + int(reported[rows].sum())
+    hits = (reported[rows, None] & is_asked).sum(axis=0)
     return float(np.divide(2.0 * hits, n_both, out=np.ones(len(n_both)), where=n_both > 0).mean())
 
 

@@ -74,10 +74,9 @@ class _LevelSetInference(GoalInference):
         threshold: Array | float
         if inputs.threshold is not None:
             threshold = inputs.threshold
-        elif goal.fraction_of_min is not None:
-            threshold = goal.fraction_of_min * inputs.means.min(axis=1, keepdims=True)
         else:
-            threshold = (goal.fraction_of_max or 0.0) * inputs.means.max(axis=1, keepdims=True)
+            extreme = np.min if goal.is_from_minimum else np.max
+            threshold = goal.implicit_threshold(extreme(inputs.means, axis=1, keepdims=True))
         above = probability_above(means, variances, threshold, weights)
         return np.asarray(np.maximum(above, 1.0 - above))
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -18,6 +19,10 @@ from scipy.special import ndtr
 from truvar._typing import Array, Index
 
 MAX_STEPS = 100  # of the search for a quantile
+_N_INTERVALS = 32  # of the trapezoidal rule for moments
+# standard deviation of a standard normal variable whose values beyond its 5 and 95 % quantiles
+# count as those
+_BOUNDED_NORMAL_SD = 0.91174
 QUANTILE_TOLERANCE = 1e-13  # share of the interval that a quantile is searched in
 
 
@@ -32,7 +37,8 @@ def probability_above(
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (means - threshold) / np.sqrt(variances)
     u = np.where(variances > 0, u, np.where(means >= threshold, np.inf, -np.inf))
-    return np.asarray(np.average(normal_distribution(u), axis=0, weights=weights))
+    average = np.average(normal_distribution(u), axis=0, weights=weights)
+    return np.clip(average, 0.0, 1.0)  # rounding of the weights
 
 
 def normal_distribution(u: Array) -> Array:
@@ -81,6 +87,38 @@ def mixture_quantile(
         step[left] = np.abs(quantile[left] - here)
         left = left[step[left] > tolerance[left]]
     return np.asarray(quantile)
+
+
+def bounded_moments(
+    means: Array,
+    variances: Array,
+    weights: Array,
+    bounds: tuple[Array, Array],
+    inverse: Callable[[Array], Array],
+) -> tuple[Array, Array]:
+    """Return mean and sd of a transformed mixture whose values beyond two bounds count as those: (n,) each.
+
+    The mean of y that is at least a and at most b is a + the integral of P(y > u) from a to b. The
+    standard deviation is divided by that of a normal variable so bounded, which thus keeps its own.
+
+    Args:
+        means: Means of the members. (members, n)
+        variances: Variances of the members. (members, n)
+        weights: Weights of the members. (members,)
+        bounds: The 5 and 95 % quantiles of the mixture. (n,) each
+        inverse: From values of the model to those of the user, increasing.
+    """
+    low, high = bounds
+    steps = np.linspace(0.0, 1.0, _N_INTERVALS + 1)
+    nodes = low + steps[:, None] * (high - low)
+    values = inverse(nodes)  # (nodes, n)
+    exceeds = np.stack([probability_above(means, variances, node, weights) for node in nodes])
+    between = (exceeds[:-1] + exceeds[1:]) / 2
+    rise = values - values[0]
+    mean_rise = (np.diff(rise, axis=0) * between).sum(axis=0)
+    variance = mean_rise**2 + (np.diff((rise - mean_rise) ** 2, axis=0) * between).sum(axis=0)
+    mean = np.clip(values[0] + mean_rise, values[0], values[-1])
+    return mean, np.sqrt(np.maximum(variance, 0.0)) / _BOUNDED_NORMAL_SD
 
 
 def _density(means: Array, variances: Array, x: Array, weights: Array | None) -> Array:

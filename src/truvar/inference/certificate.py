@@ -225,7 +225,9 @@ def with_joint_statements(
     goal_inference = inference_of(statements.goal)
     parts.append(goal_inference.sentence(statements, domain, best))
     further = goal_inference.further(statements, domain)
-    if cause is not None and not certificate.statement:  # else the model is contradicted
+    # A model that is learned counts its causes also where a value contradicts the others.
+    is_trusted = not certificate.statement or certificate.regime == "learned"
+    if cause is not None and is_trusted:
         parts.append(cause)
     caveats = certificate.caveats
     if statements.n_drawn < statements.n_relevant:

@@ -73,8 +73,14 @@ def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
             where = f"between {low} and {high}" if between else name
             counts.append((int((classes.band == k).sum()), where))
         return ", ".join(f"{count} {where}" for count, where in counts if count)
-    threshold = _threshold_text(goal)
     asked, other = goal.sides
+    if isinstance(goal, LevelSet) and goal.margin is not None:
+        counts = [
+            (int(getattr(classes, asked).sum()), goal.summary),
+            (int(getattr(classes, other).sum()), "not"),
+        ]
+        return " and ".join(f"{count} {where}" for count, where in counts if count)
+    threshold = _threshold_text(goal)
     n_asked = int(getattr(classes, asked).sum())
     n_other = int(getattr(classes, other).sum())
     if n_asked and n_other:
@@ -112,6 +118,8 @@ def _share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> 
         domain: The domain.
     """
     where = f"{goal.sides[0]} {_threshold_text(goal)}"
+    if isinstance(goal, LevelSet) and goal.margin is not None:
+        where = goal.summary
     if goal.sign < 0:
         share = Estimate(1.0 - share.mean, 1.0 - share.high, 1.0 - share.low)
     if isinstance(goal, Bands) and goal.inside:

@@ -20,6 +20,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
 from truvar.inference._mixtures import (
     band_probabilities,
+    bounded_moments,
     mixture_quantile,
     probability_above,
     reported_bands,
@@ -125,7 +126,7 @@ class StatementInputs:
         if probability is not None:
             return self.asked(self.goal.exceeds(probability, 0.5))
         mean = self.posterior.shares @ self.means
-        return np.asarray(mean >= self.goal.thresholds(mean, mean)[0])
+        return self.asked(self.goal.exceeds(mean, self.goal.thresholds(mean, mean)[0]))
 
     def asked(self, above: Mask) -> Mask:
         """Return which points are on the side asked for, given those above; and the other way round."""
@@ -142,14 +143,18 @@ class StatementInputs:
 
     def user_moments(self) -> tuple[Array, Array]:
         """Return mean and standard deviation at the sites, in the user's units: (n,) each."""
-        return _mixture_moments(self.transform, self.posterior, self.means, self.variances)
+        bounds = None if self.transform.is_identity else self._bounds
+        return _mixture_moments(self.transform, self.posterior, self.means, self.variances, bounds)
 
     def interval(self) -> tuple[Array, Array]:
         """Return `JointStatements.lower` and `upper`, in the user's units."""
-        weights = self.posterior.shares
-        low = mixture_quantile(self.means, self.variances, 1.0 - CONFIDENCE, weights)
-        high = mixture_quantile(self.means, self.variances, CONFIDENCE, weights)
+        low, high = self._bounds
         return self.transform.inverse(low), self.transform.inverse(high)
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        """Bounds of `interval` in the units of the model: (n,) each."""
+        return _bounds(self.posterior, self.means, self.variances)
 
     @classmethod
     def of(cls, learner: ActiveLearner, best: Array) -> Self:
@@ -196,10 +201,9 @@ class StatementInputs:
 def reports_average(surrogate: Surrogate) -> bool:
     """Return whether mean and standard deviation are reported of the model that claims are made of.
 
-    They are for a learned model, so that moments and claims agree. Tails that a transform stretches
-    would move the mean far from what was measured: it is that of the model of choices then.
+    They are for a learned model, so that moments and claims agree.
     """
-    return surrogate.ensemble is not None and surrogate.transform.is_identity
+    return surrogate.ensemble is not None
 
 
 def predict(learner: ActiveLearner, points: Array) -> tuple[Array, Array]:
@@ -223,8 +227,11 @@ def predict_measurement(learner: ActiveLearner, action: Action) -> tuple[float, 
         mean, variance = surrogate.predict_measurement(action)
         return mean, float(np.sqrt(variance))
     posterior = _claim_posterior(learner)
+    if surrogate.outcome is not None:
+        mean, variance = surrogate.predict_measurement(action, posterior)
+        return mean, float(np.sqrt(variance))
     means, variances = posterior.predict(action.point[None, :])
-    noise = surrogate.variance(action)
+    noise = surrogate.likelihood.variance(action.noise)
     found = _mixture_moments(surrogate.transform, posterior, means, variances + noise)
     return float(found[0][0]), float(found[1][0])
 
@@ -353,10 +360,35 @@ def _claim_posterior(learner: ActiveLearner) -> FrozenPosterior:
 
 
 def _mixture_moments(
-    transform: OutputTransform, posterior: FrozenPosterior, means: Array, variances: Array
+    transform: OutputTransform,
+    posterior: FrozenPosterior,
+    means: Array,
+    variances: Array,
+    bounds: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """Return mean and standard deviation of a mixture in the user's units: (q,) each."""
+    """Return mean and standard deviation of a mixture in the user's units: (q,) each.
+
+    Transformed values have heavy tails that would move the mean far from all that was measured:
+    values beyond the bounds that are stated count as those bounds.
+
+    Args:
+        transform: From the user's values to those of the model.
+        posterior: The posterior, whose members have shares.
+        means: Means of the members. (members, q)
+        variances: Variances of the members. (members, q)
+        bounds: What `_bounds` returns for them; None: it is computed if it is needed.
+    """
     weights = posterior.shares
-    means, sds = transform.inverse_each(means, variances)
+    if not transform.is_identity:
+        bounds = bounds or _bounds(posterior, means, variances)
+        return bounded_moments(means, variances, weights, bounds, transform.inverse)
     mean = weights @ means
+    sds = np.sqrt(variances)
     return mean, np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+
+
+def _bounds(posterior: FrozenPosterior, means: Array, variances: Array) -> tuple[Array, Array]:
+    """Return the bounds that f stays above, and below, with probability `CONFIDENCE` each: (q,)."""
+    weights = posterior.shares
+    low = mixture_quantile(means, variances, 1.0 - CONFIDENCE, weights)
+    return low, mixture_quantile(means, variances, CONFIDENCE, weights)

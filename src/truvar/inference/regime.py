@@ -118,6 +118,8 @@ def find_cost_void(inputs: CertificateInputs) -> list[str]:
     reasons = []
     if inputs.actions.travels:
         reasons.append("the cost depends on the last position")
+    if inputs.actions.learns_cost:
+        reasons.append("the costs are learned")
     if not goal.monotone:
         reasons.append("the set of undecided points M may grow again (non-monotone)")
     reasons += goal.cost_caveats

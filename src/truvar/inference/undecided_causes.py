@@ -7,7 +7,7 @@ What each cause costs is found with the members of the posterior as they are:
 |---|---|
 | noise or fine structure | two measurements are repeated |
 | smoothness | the most probable kernel family is certain |
-| an unexplained value | its measurement is repeated |
+| a value that contradicts the others, or is left out | its measurement is repeated |
 | an unvisited part | one measurement is made in it |
 
 A point counts as undecided here if its class, considered alone, is less probable than
@@ -46,6 +46,7 @@ _MAX_ROWS = 500  # points that are counted; of more, a share of them
 _RELEVANT_CERTAINTY = 0.999  # points with more are not counted
 _MIN_UNDECIDED = 5  # points below which no cause is looked for
 _MIN_SETTLED_SHARE = 0.1  # of the undecided points, below which a cause is not worth a sentence
+_MIN_LEFT_OUT_NOISE = 100.0  # prior variances: a value with more noise says nothing
 _N_REPEATS = 2  # repeats that are considered
 _MAX_REACH = 1.0  # length-scales from the nearest measurement beyond which a part is unvisited
 _MIN_UNVISITED_SHARE = 0.5  # of the undecided points
@@ -59,11 +60,18 @@ _FAMILY_NAMES = {
 }
 
 
-class _Cause(NamedTuple):
-    """A cause: how many points it keeps undecided, about, and the sentence that says so."""
+class Cause(NamedTuple):
+    """A cause that keeps points undecided.
+
+    Attributes:
+        n_settled: Number of points that it keeps undecided, about.
+        sentence: The sentence that says so.
+        points: Where measurements would remove it. (k, d')
+    """
 
     n_settled: float
     sentence: str
+    points: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +152,8 @@ class _Members:
 
 
 @blas_in_one_thread()
-def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
-    """Return a sentence about what keeps the most points undecided; None: there is none.
+def find_cause(inputs: StatementInputs, domain: Domain) -> Cause | None:
+    """Return what keeps the most points undecided; None: nothing in particular does.
 
     Args:
         inputs: The inputs of the statements.
@@ -156,14 +164,24 @@ def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
     members = _members(inputs)
     if len(members.rows) == 0 or members.n_undecided < _MIN_UNDECIDED:
         return None
-    finders = (_repeats, _smoothness, _unexplained, _unvisited)
+    finders = (_repeats, _smoothness, _suspect, _unexplained, _unvisited)
     causes = (find(members, domain) for find in finders)
     found = [cause for cause in causes if cause is not None]
-    if not found:
-        return None
-    largest = max(found, key=lambda cause: cause.n_settled)
     least = max(_MIN_SETTLED_SHARE * members.n_undecided, 1.0)
-    return largest.sentence if largest.n_settled >= least else None
+    relevant = [cause for cause in found if cause.n_settled >= least]
+    # A cause that a measurement removes comes before one that none is known for.
+    return max(relevant, key=lambda cause: (len(cause.points) > 0, cause.n_settled), default=None)
+
+
+def main_cause(inputs: StatementInputs, domain: Domain) -> str | None:
+    """Return the sentence about what keeps the most points undecided; None: there is none.
+
+    Args:
+        inputs: The inputs of the statements.
+        domain: Domain of the study.
+    """
+    cause = find_cause(inputs, domain)
+    return None if cause is None else cause.sentence
 
 
 def _members(inputs: StatementInputs) -> _Members:
@@ -186,7 +204,7 @@ def _noise_at_observations(member: FrozenMember) -> Array:
     return np.asarray(np.maximum(total - member.prior_variance(member.points), 0.0))
 
 
-def _repeats(members: _Members, domain: Domain) -> _Cause | None:
+def _repeats(members: _Members, domain: Domain) -> Cause | None:
     """Return what learned noise costs that may be fine structure, if no place was measured twice."""
     posterior = members.inputs.posterior
     points = posterior.members[0].points
@@ -201,13 +219,16 @@ def _repeats(members: _Members, domain: Domain) -> _Cause | None:
     disagreement[list(members.inputs.outliers)] = 0.0
     chosen = np.argsort(-disagreement, kind="stable")[:_N_REPEATS]
     n_settled = members.n_undecided - members.count_after(points[chosen], noise[:, chosen])
-    return _Cause(
+    where = " and ".join(_place(domain, point) for point in points[chosen])
+    return Cause(
         n_settled,
-        f"No place was measured twice; two repeats would settle about {_about(n_settled)} more.",
+        f"No place was measured twice; two repeats, at {where}, would settle about "
+        f"{_about(n_settled)} more.",
+        points[chosen],
     )
 
 
-def _smoothness(members: _Members, domain: Domain) -> _Cause | None:
+def _smoothness(members: _Members, domain: Domain) -> Cause | None:
     """Return what the unknown smoothness of f costs."""
     families = np.array([member.family for member in members.inputs.posterior.members])
     names = [name for name in _FAMILY_NAMES if (families == name).any()]
@@ -218,14 +239,37 @@ def _smoothness(members: _Members, domain: Domain) -> _Cause | None:
     weights = np.where(families == heaviest, members.weights, 0.0)
     alone = members.count(members.means, members.variances, weights / weights.sum())
     n_settled = members.n_undecided - alone
-    return _Cause(
+    return Cause(
         n_settled,
         f"The values do not tell how smooth f is; if {_FAMILY_NAMES[heaviest]} (probability "
         f"{100 * max(shares):.0f} %) were right, about {_about(n_settled)} more would be settled.",
+        np.zeros((0, members.inputs.sites.shape[1])),
     )
 
 
-def _unexplained(members: _Members, domain: Domain) -> _Cause | None:
+def _suspect(members: _Members, domain: Domain) -> Cause | None:
+    """Return what a value costs that some members leave out, as the others contradict it."""
+    posterior = members.inputs.posterior
+    points = posterior.members[0].points
+    noise = np.stack([_noise_at_observations(member) for member in posterior.members])
+    prior = np.stack([member.prior_variance(points) for member in posterior.members])
+    is_left_out = noise > _MIN_LEFT_OUT_NOISE * prior
+    probability = members.weights @ is_left_out
+    position = int(np.argmax(np.minimum(probability, 1.0 - probability)))
+    if not 0.0 < probability[position] < 1.0:
+        return None
+    typical = np.median(noise, axis=1)
+    point = points[position : position + 1]
+    n_settled = members.n_undecided - members.count_after(point, typical[:, None])
+    return Cause(
+        n_settled,
+        f"The value at {_place(domain, point[0])} contradicts the others; a repeat would settle about "
+        f"{_about(n_settled)} more.",
+        point,
+    )
+
+
+def _unexplained(members: _Members, domain: Domain) -> Cause | None:
     """Return what a value that the model leaves out costs."""
     inputs = members.inputs
     if not inputs.outliers:
@@ -235,15 +279,15 @@ def _unexplained(members: _Members, domain: Domain) -> _Cause | None:
     noise = np.array([np.median(_noise_at_observations(each)) for each in inputs.posterior.members])
     point = points[position : position + 1]
     n_settled = members.n_undecided - members.count_after(point, noise[:, None])
-    where = format_coordinates(domain.named(point[0, : len(domain.columns)]), digits=4)
-    return _Cause(
+    return Cause(
         n_settled,
-        f"The value at ({where}) is unexplained and left out; a repeat would settle about "
+        f"The value at {_place(domain, point[0])} is unexplained and left out; a repeat would settle about "
         f"{_about(n_settled)} more.",
+        point,
     )
 
 
-def _unvisited(members: _Members, domain: Domain) -> _Cause | None:
+def _unvisited(members: _Members, domain: Domain) -> Cause | None:
     """Return what a part far from all measurements costs, if most undecided points are in it."""
     inputs = members.inputs
     posterior = inputs.posterior
@@ -264,11 +308,11 @@ def _unvisited(members: _Members, domain: Domain) -> _Cause | None:
     noise = np.array([np.median(_noise_at_observations(each)) for each in posterior.members])
     point = inputs.sites[row : row + 1]
     n_settled = members.n_undecided - members.count_after(point, noise[:, None])
-    where = format_coordinates(domain.point(row), digits=4)
-    return _Cause(
+    return Cause(
         n_settled,
         f"{100 * is_far.mean():.0f} % of the undecided points are more than a length-scale from "
-        f"every measurement; one at ({where}) would settle about {_about(n_settled)} more.",
+        f"every measurement; one at {_place(domain, point[0])} would settle about {_about(n_settled)} more.",
+        point,
     )
 
 
@@ -276,6 +320,12 @@ def _distances(points: Array, others: Array) -> Array:
     """Return the distances of points (q, d) and others (k, d): (q, k)."""
     squares = (points**2).sum(axis=1)[:, None] + (others**2).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(squares - 2.0 * points @ others.T, 0.0)))
+
+
+def _place(domain: Domain, point: Array) -> str:
+    """Return a point of the model in words: "(x 3, y 4)"."""
+    named = domain.named(point[: len(domain.columns)])
+    return f"({format_coordinates(named, digits=4)})"
 
 
 def _about(count: float) -> str:

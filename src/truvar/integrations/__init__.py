@@ -12,7 +12,6 @@ Import each from its own module, which needs the library it is for.
 | `ray` | `RayExecutor`, measurements on a Ray cluster |
 | `dask`, `sharded` | `connect` to a Dask cluster; `Sharded`, an engine for domains too large for one machine |
 | `measurement_command` | `MeasurementCommand`, an external program that measures |
-| `_cost_model` | costs predicted from those observed, for `sklearn` and `optuna` |
 """
 
 __all__ = [

@@ -32,7 +32,6 @@ from truvar.integrations._configurations import (
     ConfigurationEncoder,
     ConfigurationSpace,
 )
-from truvar.integrations._cost_model import cost_predictor
 from truvar.integrations._fold_racing import (
     ScoreModel,
     choose_folds,
@@ -41,6 +40,7 @@ from truvar.integrations._fold_racing import (
     n_first_folds,
     score_posterior,
 )
+from truvar.models.cost_model import CostModel
 from truvar.models.fit import Model, fit, unfitted
 from truvar.models.kernels import named_kernel
 from truvar.models.priors import Learned, Prior
@@ -569,7 +569,7 @@ class FoldSearch:
         seen = self.tried.any(axis=1)
         seconds = np.nanmean(self.seconds[seen], axis=1) if seen.any() else np.empty(0)
         domain = self._encoder.domain(self._points)
-        return cost_predictor(domain, self._points[seen], seconds, self.seed)(self._points)
+        return CostModel(domain, self._points[seen], seconds, seed=self.seed).median(self._points)
 
     def _learner(self, fold_costs: Array) -> ActiveLearner:
         """Return a learner with the scores so far as measurements.

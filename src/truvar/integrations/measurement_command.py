@@ -1,5 +1,7 @@
 """An external program that measures: it gets the point as arguments and prints one number.
 
+It may print the cost of the measurement after the value.
+
 Unless a shell is asked for, none is involved: the command is split into arguments before the values
 are filled in, so that a value is never read as anything but (part of) an argument. A shell gets the
 values in variables, whose contents it does not read as commands.
@@ -28,7 +30,7 @@ class CommandFailedError(Exception):
 
 
 class MeasurementCommand:
-    """A function that runs a program and returns the number that it prints.
+    """A function that runs a program and returns the value that it prints, and the cost if any.
 
     Args:
         command: Command line with the names of columns in braces, such as "./measure {x} {y:.2f}".
@@ -86,7 +88,7 @@ class MeasurementCommand:
         if shell:
             _check_unquoted(command)
 
-    def __call__(self, point: Mapping[str, float], *choices: Any) -> float:
+    def __call__(self, point: Mapping[str, float], *choices: Any) -> float | tuple[float, float]:
         """Run the program.
 
         Args:
@@ -94,7 +96,7 @@ class MeasurementCommand:
             choices: The noise level and the task, if the study has a choice of them.
 
         Returns:
-            The number that the program printed.
+            The number that the program printed; of two numbers, the value and its cost.
 
         Raises:
             CommandFailedError: If the program cannot be started, fails, takes too long, or prints
@@ -152,15 +154,18 @@ class MeasurementCommand:
             raise CommandFailedError(f"{self._name} ended with {reason}{detail}")
         return output
 
-    def _parse(self, output: str) -> float:
+    def _parse(self, output: str) -> float | tuple[float, float]:
         try:
-            value = float(output)
+            numbers = [float(word) for word in output.split()]
         except ValueError:
+            numbers = []
+        if len(numbers) not in (1, 2):
             printed = repr(_last_line(output)) if output.strip() else "nothing"
-            raise CommandFailedError(f"{self._name} must print one number, got {printed}") from None
-        if not isfinite(value):
-            raise CommandFailedError(f"{self._name} must print a finite number, got {value}")
-        return value
+            raise CommandFailedError(f"{self._name} must print one number, got {printed}")
+        for number in numbers:
+            if not isfinite(number):
+                raise CommandFailedError(f"{self._name} must print a finite number, got {number}")
+        return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
     @property
     def _name(self) -> str:

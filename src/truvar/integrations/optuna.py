@@ -23,8 +23,8 @@ from truvar.domain.costs import Cost
 from truvar.domain.exclusions import Place
 from truvar.domain.goals import Goal, Maximize, Minimize
 from truvar.exceptions import InvalidArgumentError, import_optional
-from truvar.integrations._cost_model import cost_predictor
 from truvar.integrations._optuna_space import SearchSpace
+from truvar.models.cost_model import CostModel
 from truvar.models.likelihoods.gaussian import LARGEST_LEARNED
 from truvar.models.priors import Learned, Prior
 from truvar.study.study import Study
@@ -376,8 +376,8 @@ class _TrialModel:
         """Predict costs from all that were reported."""
         points = np.array([point for point, _ in self._costs])
         costs = np.array([cost for _, cost in self._costs])
-        predictor = cost_predictor(self.domain, points, costs, len(costs))
-        base: Any = CoordinateFunction(predictor)
+        model = CostModel(self.domain, points, costs, seed=len(costs))
+        base: Any = CoordinateFunction(model.median)
         self.learner.use_cost(Cost(base=base))
         self._n_costs_used = len(self._costs)
 

@@ -7,6 +7,7 @@ from truvar._names import offer
 __all__, __getattr__, __dir__ = offer(
     __name__,
     {
+        "cost_model": ("CostModel",),
         "diagnostics": ("MIN_MEASUREMENTS", "ModelCheck", "NORMAL_95", "check_model"),
         "ensemble": ("Ensemble", "EnsembleModel", "MEMORY"),
         "factor": ("LocalFactor", "LocatedNeighbourhood", "Row", "weighted_gram"),
@@ -28,6 +29,7 @@ __all__, __getattr__, __dir__ = offer(
             "stationary_form",
             "to_sklearn",
         ),
+        "likelihoods": ("Binary", "OUTCOMES", "Outcome", "outcome_named"),
         "likelihoods.gaussian": ("LARGEST_LEARNED",),
         "mean": ("MeanLike",),
         "observations": ("Observations",),

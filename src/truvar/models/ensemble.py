@@ -237,6 +237,20 @@ class Ensemble:
             learned: Where they are. (t,)
         """
         t = len(points)
+        self._allocate(points)
+        residuals = self._residuals(z, points)
+        for j in range(len(self.kernels)):
+            covariance = self._covariance(j, points, points)
+            covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned, points)
+            lower: Array = np.linalg.cholesky(covariance).astype(float, copy=False)
+            whitened = solve_triangular(lower, residuals, lower=True, check_finite=False)
+            self._lower[j, :t, :t] = lower
+            self._whitened[j, :t] = whitened
+            self._predict_sites(j, lower, whitened)
+
+    def _allocate(self, points: Array) -> None:
+        """Take memory for the factors of observations at points (t, d), and for a few further ones."""
+        t = len(points)
         size = _BLOCK * (t // _BLOCK + 1)
         if len(self.sites) > FEW_SITES:
             size += _BLOCK  # room until the next fit: growing copies everything
@@ -247,15 +261,6 @@ class Ensemble:
         self._solved = self._memory((len(self.kernels), size, len(self.sites)))
         self._whitened = np.zeros((len(self.kernels), size))
         self._factors = np.zeros((len(self.kernels), 0, 0))
-        residuals = self._residuals(z, points)
-        for j in range(len(self.kernels)):
-            covariance = self._covariance(j, points, points)
-            covariance[np.diag_indices(t)] += self._noise_of(j, noise, learned, points)
-            lower: Array = np.linalg.cholesky(covariance).astype(float, copy=False)
-            whitened = solve_triangular(lower, residuals, lower=True, check_finite=False)
-            self._lower[j, :t, :t] = lower
-            self._whitened[j, :t] = whitened
-            self._predict_sites(j, lower, whitened)
 
     def _predict_sites(self, j: int, lower: Array, whitened: Array) -> None:
         """Compute a member's moments at the sites, and what it needs for further observations."""

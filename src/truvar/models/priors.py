@@ -10,6 +10,7 @@ from truvar.domain.costs import NoiseLike, Tasks
 from truvar.exceptions import InvalidModelError
 from truvar.messages import unknown_name
 from truvar.models.kernels import check_kernel_name
+from truvar.models.likelihoods.outcome import Outcome
 from truvar.models.mean import MeanLike, is_mean_function
 from truvar.validation import check_finite, check_integer
 
@@ -116,7 +117,7 @@ class Prior:
         tasks: Correlated quantities that may be measured instead of the target.
         exact_model: Whether claims take a given kernel as the truth. Otherwise it shares them with
             a learned one by evidence.
-        likelihood: Name of the observation model.
+        likelihood: Name of the observation model, or the kind of values that are not normal.
     """
 
     kernel: Kernel | str | Learned | None
@@ -124,7 +125,12 @@ class Prior:
     noise: NoiseLike | None
     tasks: Tasks | None = None
     exact_model: bool = False
-    likelihood: str = "gaussian"
+    likelihood: str | Outcome = "gaussian"
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The kind of values that measurements give; None: numbers with normal noise."""
+        return None if isinstance(self.likelihood, str) else self.likelihood
 
 
 def constant_mean(prior: Prior, family: Learned | None) -> float | None:

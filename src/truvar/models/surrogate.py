@@ -24,13 +24,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from truvar._typing import Array
+from truvar._typing import Array, Index
 from truvar.domain.action import Action
 from truvar.domain.costs import NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.engines import Engine, EngineLike, check_engine, engine_for
 from truvar.exceptions import TruvarError
 from truvar.models._coregionalization import TaskModel
+from truvar.models._labels import labels_of
+from truvar.models._outcome_check import check_outcomes
+from truvar.models.diagnostics import ModelCheck, check_model
 from truvar.models.ensemble import Ensemble, EnsembleModel, SinglePosterior
 from truvar.models.factor import LocalFactor
 from truvar.models.fit import Model
@@ -42,6 +45,7 @@ from truvar.models.hyperparameters import (
     Setting,
     hyperparameters_for,
 )
+from truvar.models.likelihoods import Gaussian, Latent
 from truvar.models.observations import Observation, Observations
 from truvar.models.posterior import Posterior
 from truvar.models.priors import Prior
@@ -92,6 +96,8 @@ class Surrogate:
             tasks.
         model: The hyperparameters in use, if they are learned and predictions are averaged over
             them.
+        likelihood: The observation model in the units of the last fit.
+        outcome: What measurements give; None: numbers with normal noise.
         transform: The transform of the values. `posterior` and `ensemble` are in its units, all
             else is in the user's.
         ensemble: The posterior averaged over `model`; None if there is nothing to average over.
@@ -114,11 +120,13 @@ class Surrogate:
     noise: NoiseLike
     action_tasks: Tasks | None
     model: EnsembleModel | TaskModel | None
+    likelihood: Gaussian
     transform: OutputTransform
     posterior: Posterior
     engine: Engine
     ensemble: Ensemble | None
     _fit: Fit
+    _pseudo_noise: Array
     _predictive: Ensemble | SinglePosterior
     # the last average, and the observations and the fit that it belongs to
     _average: tuple[Observations, Fit | None, FrozenPosterior | None]
@@ -136,6 +144,7 @@ class Surrogate:
         setting = Setting.of(domain, prior, seed, references, learn_power, direction)
         self.domain = domain
         self.tasks = prior.tasks
+        self.outcome = prior.outcome
         self.mean_function = setting.mean_function
         self.n_initial = setting.n_initial
         self.fitted_models: dict[int, AnyModel] = {}
@@ -176,13 +185,16 @@ class Surrogate:
         is_next = bool(pending) and pending[0] is action  # its row is the first pending one already
         before = self.snapshot()
         observations = self.observations.extend([(action, y)])
+        surprising = False
+        z = np.nan
         try:
-            self._fit.likelihood.check(y, self.posterior.scale)
-            surprising = self._is_surprising(observations)
-            if not is_next:
-                self.set_pending([action])
-            z = self._fit.likelihood.modelled(action.task, y)
-            self.posterior.observe(z)
+            self.check_value(y)
+            if self.outcome is None:
+                surprising = self._is_surprising(observations)
+                if not is_next:
+                    self.set_pending([action])
+                z = self.likelihood.modelled(action.task, y)
+                self.posterior.observe(z)
         except TruvarError:
             self.set_pending(pending)
             raise
@@ -194,6 +206,8 @@ class Surrogate:
                 observations, self._fit, self.fitted_models
             ):
                 self._refit(others)
+            elif self.outcome is not None:
+                self._condition(others)  # an outcome changes the pseudo-values of all others
             elif self.ensemble is not None:
                 # Its sites are those of the target.
                 site = action.site if action.task == 0 else None
@@ -326,10 +340,44 @@ class Surrogate:
             points = np.column_stack([points, np.zeros(len(points))])  # task 0 is the target
         return points
 
-    def predict_measurement(self, action: Action) -> tuple[float, float]:
-        """Return mean and variance of the value that a measurement would give, with noise."""
+    def predict_measurement(
+        self, action: Action, posterior: FrozenPosterior | None = None
+    ) -> tuple[float, float]:
+        """Return mean and variance of the value that a measurement would give, with noise.
+
+        Args:
+            action: The measurement.
+            posterior: The posterior to predict an outcome with; None: that of choices.
+        """
+        if posterior is not None and isinstance(self.likelihood, Latent):
+            moments = posterior.predict(action.point[None, :])
+            return self.likelihood.predict(action, *moments, posterior.shares)
         means, variances = self._predictive.moments_of(action)
-        return self._fit.likelihood.predict(action, means, variances)
+        return self.likelihood.predict(action, means, variances)
+
+    def sample_measurement(self, action: Action, rng: np.random.Generator) -> float:
+        """Draw a value that a measurement could give."""
+        if isinstance(self.likelihood, Latent):
+            means, variances = self._predictive.moments_of(action)
+            return self.likelihood.sample(action, means, variances, rng)
+        mean, variance = self.predict_measurement(action)
+        return float(rng.normal(mean, np.sqrt(variance)))
+
+    def check(self) -> ModelCheck:
+        """Return whether the measurements agree with the model."""
+        ids = [action.id for action in self.observations.actions]
+        if isinstance(self.likelihood, Latent):
+            labels = labels_of(self.observations, self.likelihood)
+            return check_outcomes(
+                self.posterior,
+                self._pseudo_noise,
+                labels,
+                self.transform,
+                ids,
+                fitted=self.fitted,
+            )
+        is_learned = self.family is not None
+        return check_model(self.posterior, ids, learned=is_learned, fitted=self.fitted)
 
     def fit_table(self, frame: pd.DataFrame, value: str | None) -> Model:
         """Fit kernel, mean and learned noise to another data set. The surrogate does not change.
@@ -343,30 +391,36 @@ class Surrogate:
         """
         return self.hyperparameters.fit_table(frame, value)
 
-    @property
-    def minimum_noise(self) -> float:
-        """Smallest noise variance in use, that which a learned kernel was fitted with."""
-        return self._fit.likelihood.minimum_noise(self.posterior.scale)
-
     def check_value(self, y: float) -> None:
         """Check that a value can be modelled.
 
         Raises:
             InvalidMeasurementError: If it cannot.
         """
-        self._fit.likelihood.check(y, self.posterior.scale)
+        self.likelihood.check(y, self.posterior.scale)
 
     def modelled_noise(self, action: Action) -> float:
         """Return the noise variance of a measurement in the units of the model."""
-        return self._fit.likelihood.modelled_noise(action, self.posterior.scale)
+        if isinstance(self.likelihood, Latent):
+            site = None if action.site is None else np.array([action.site])
+            moments = _moments_at(self.posterior, action.point[None, :], site)
+            exposure = self.likelihood.exposure(action)
+            return float(self.likelihood.outcome.label_variance(*moments, exposure)[0])
+        return self.likelihood.modelled_noise(action, self.posterior.scale)
 
-    def variance(self, action: Action) -> float:
-        """Return the variance of the value of a measurement, in the user's units."""
-        return self._fit.likelihood.variance(action.noise)
+    def modelled_variances(self, noise: Array, points: Array, sites: Index | None = None) -> Array:
+        """Return the variances of candidates in the units of the model: (q, K).
 
-    def modelled_variances(self, noise: Array, points: Array) -> Array:
-        """Return the variances of candidates (q, K) at points (q, d'), in the units of the model."""
-        return self._fit.likelihood.modelled_variances(noise, points)
+        Args:
+            noise: Their noise. (q, K)
+            points: Their points. (q, d')
+            sites: Their rows of the model's grid, if all have one. (q,)
+        """
+        if self.outcome is None:
+            return self.likelihood.modelled_variances(noise, points)
+        moments = _moments_at(self.posterior, points, sites)
+        variances = self.outcome.label_variance(*moments, self.outcome.default_exposure)
+        return variances[:, None] + np.zeros_like(noise)
 
     # -- private
     # ----------------------------------------------------------------------------------------------
@@ -379,8 +433,8 @@ class Surrogate:
             return True
         action, y = observations[-1]
         mean, variance = self.ensemble.predict(action.point[None, :])
-        deviation = self._fit.likelihood.modelled(action.task, y) - float(mean[0])
-        noise = self._fit.likelihood.relative_noise(action)
+        deviation = self.likelihood.modelled(action.task, y) - float(mean[0])
+        noise = self.likelihood.relative_noise(action)
         return deviation**2 > _REFIT_Z_SCORE**2 * float(variance[0] + noise)
 
     def _refit(self, pending: Iterable[Action]) -> None:
@@ -397,22 +451,30 @@ class Surrogate:
         self.noise = fit.noise
         self.action_tasks = fit.tasks
         self.model = fit.averaged
+        self.likelihood = fit.likelihood
         self.transform = fit.likelihood.transform
         n = len(self.domain)
+        observations = fit.inflate_outlier_noise(self.observations)
+        pseudo = fit.pseudo_values(observations)
+        self._pseudo_noise = np.zeros(0) if pseudo is None else pseudo.noise
+        mean = fit.mean if pseudo is None else pseudo.mean
         # An engine may keep the factor in other processes.
         factor = getattr(self._engine, "factor", LocalFactor)
-        self.posterior = Posterior(fit.site_kernel, self._sites, fit.mean, fit.offset, n, factor)
+        self.posterior = Posterior(fit.site_kernel, self._sites, mean, fit.offset, n, factor)
         self.engine = engine_for(self.posterior, self.domain, self._engine)
-        observations = fit.inflate_outlier_noise(self.observations)
-        z = [fit.likelihood.modelled(action.task, y) for action, y in observations]
-        noise = np.array([self.modelled_noise(action) for action in observations.actions])
+        if pseudo is None:
+            z = [fit.likelihood.modelled(action.task, y) for action, y in observations]
+            noise = np.array([self.modelled_noise(action) for action in observations.actions])
+        else:
+            z = pseudo.z.tolist()
+            noise = pseudo.noise
         if not self.posterior.condition(observations.points, noise, np.array(z)):
-            for action, each in zip(observations.actions, z, strict=True):
-                self.add_pending(action)
+            for action, each, own in zip(observations.actions, z, noise.tolist(), strict=True):
+                self.posterior.add(action.point, own, action.site)
                 self.posterior.observe(each)
         self.set_pending(pending)
         previous = self.ensemble
-        self.ensemble = fit.new_ensemble(len(observations))
+        self.ensemble = fit.new_ensemble(observations)
         if self.ensemble is None:
             self._predictive = SinglePosterior(self.posterior, n)
             return
@@ -420,3 +482,10 @@ class Surrogate:
             self.ensemble.take_memory(previous)
         self.ensemble.condition(observations.points, np.array(z), noise, ~observations.noise_given)
         self._predictive = self.ensemble
+
+
+def _moments_at(posterior: Posterior, points: Array, sites: Index | None) -> tuple[Array, Array]:
+    """Return mean and variance of f where measurements are made, no pending ones: (q,) each."""
+    if sites is None:
+        return posterior.predict(np.array(points, dtype=float))
+    return posterior.mean[sites], posterior.variance[sites]

@@ -50,6 +50,11 @@ class OutputTransform:
         """Whether values stay as they are."""
         return self.power == 1.0 and not self.log
 
+    @property
+    def has_light_tails(self) -> bool:
+        """Whether the mean of the values does not depend on the tails of z."""
+        return self.is_identity
+
     def forward(self, y: Array | float) -> Array:
         """Return z for values in the user's units; minus infinity where there is no logarithm."""
         v = np.asarray(y, dtype=float)

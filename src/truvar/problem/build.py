@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,16 +20,20 @@ from truvar.acquisition.registry import (
     policy_class,
     policy_classes,
 )
+from truvar.domain.areas import Area, is_area_file, read_area
 from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
+from truvar.domain.geographic import recognise_degrees
 from truvar.domain.goals import Goal, LevelSet, Map, Maximize, Minimize
+from truvar.domain.learned_cost import LearnedCost
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
 from truvar.exceptions import InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
+from truvar.models.likelihoods import OUTCOMES, Outcome
 from truvar.models.priors import Learned
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
@@ -42,6 +46,7 @@ from truvar.problem.schema import (
     LogBetaSpec,
     ModelSpec,
     NoiseSpec,
+    OutcomeSpec,
     PolicySpec,
     PolygonSpec,
     ProblemSpec,
@@ -126,11 +131,13 @@ class Problem:
             "mean": settings.model.mean,
             "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
+            "outcome": _build_outcome(settings.outcome),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
             "vehicles": _build_vehicles(settings.vehicles),
             "policy": _build_policy(settings.policy),
             "start": settings.start,
+            "repeats": settings.repeats,
             "seed": settings.seed,
             "limits": self.run,
             "name": self.name,
@@ -257,7 +264,7 @@ def _build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Doma
                 table,
                 spec.columns,
                 spec.log or (),
-                constraints=_constraints(spec),
+                constraints=_constraints(spec, spec.columns or table.columns, folder, tables),
                 label=spec.label or file_label(spec.table, table, spec.columns),
                 missing=spec.missing,
                 duplicates=spec.duplicates,
@@ -269,13 +276,15 @@ def _build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Doma
                 name: build_parameter(side) for name, side in spec.box.items()
             }
             representers = spec.representers or REPRESENTERS
-            box = Domain.box(representers=representers, constraints=_constraints(spec), **intervals)
+            constraints = _constraints(spec, spec.box, folder, tables)
+            box = Domain.box(representers=representers, constraints=constraints, **intervals)
             return box.with_context(spec.context or ())
         if spec.mixture is not None:
             fractions: dict[str, Any] = dict(spec.mixture)
             return Domain.mixture(parts=spec.parts or PARTS, **fractions)
         axes = {name: _axis(axis) for name, axis in (spec.grid or {}).items()}
-        return Domain.grid(constraints=_constraints(spec), **axes).with_context(spec.context or ())
+        constraints = _constraints(spec, axes, folder, tables)
+        return Domain.grid(constraints=constraints, **axes).with_context(spec.context or ())
 
 
 def _axis(axis: Any) -> Any:
@@ -286,18 +295,42 @@ def _axis(axis: Any) -> Any:
     return build_parameter(axis)
 
 
-def _constraints(spec: DomainSpec) -> list[Any] | None:
-    """Return the constraints of [domain] as `Domain` takes them."""
+def _constraints(
+    spec: DomainSpec, columns: Iterable[str], folder: Path, tables: Tables | None
+) -> list[Any] | None:
+    """Return the constraints of [domain], whose columns are given, as `Domain` takes them."""
     if spec.constraints is None:
         return None
     given: list[Any] = []
     for entry in spec.constraints:
-        given.append(
-            PolygonConstraint([entry.polygon], entry.columns)
-            if isinstance(entry, PolygonSpec)
-            else entry
-        )
+        if not isinstance(entry, PolygonSpec):
+            given.append(entry)
+        elif entry.polygon is not None:
+            given.append(PolygonConstraint([entry.polygon], entry.columns))
+        elif entry.area is not None:
+            pair = entry.columns or recognise_degrees(list(columns)) or ("lon", "lat")
+            given.append(_polygon(entry.area, pair, folder, tables))
     return given
+
+
+def _polygon(
+    path: str, columns: tuple[str, str], folder: Path, tables: Tables | None
+) -> PolygonConstraint:
+    """Return the polygons of a map."""
+    polygon = _area(path, columns, folder, tables).polygon
+    if polygon is None:
+        raise InvalidProblemError(f"{path} has no polygon; draw the area and save it again")
+    return polygon
+
+
+def _area(path: str, columns: tuple[str, str], folder: Path, tables: Tables | None) -> Area:
+    """Return a map that the problem names."""
+    if tables is not None:
+        raise InvalidProblemError(
+            f"the problem names the map {path!r}, and a server reads no maps; give the vertices "
+            "(polygon = [[x, y], ...]) or the coordinates of the start instead"
+        )
+    return read_area(folder / path, columns)
 
 
 def _build_goal(spec: GoalSpec) -> Goal:
@@ -317,6 +350,8 @@ def _build_goal(spec: GoalSpec) -> Goal:
             fraction_of_min=spec.fraction_of_min,
             between=spec.between,
             below=spec.level_set_below,
+            within=spec.within,
+            within_of_min=spec.within_of_min,
         )
 
 
@@ -368,9 +403,12 @@ def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike
     """
     if not spec.known:
         return None
-    base: float | str = spec.base or 0.0
+    base: float | str | LearnedCost = spec.base or 0.0
     if spec.column is not None:
         base = spec.column
+    if spec.learned:
+        with _section("cost"):
+            base = LearnedCost(spec.prior, spec.factor or LearnedCost.factor)
     parts = _build_travel(spec, folder, tables)
     travel = parts[0] if len(parts) == 1 else parts
     with _section("cost"):
@@ -379,9 +417,25 @@ def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike
             travel or {},
             spec.magnitude or {},
             spec.setup or {},
-            spec.start,
+            _build_start(spec, folder, tables),
             must_return=spec.must_return or spec.returns,
         )
+
+
+def _build_start(
+    spec: CostSpec, folder: Path, tables: Tables | None
+) -> str | Mapping[str, Any] | None:
+    """Return the start of [cost]: as it is given, or the home position of a map."""
+    if not isinstance(spec.start, str) or not is_area_file(spec.start):
+        return spec.start
+    circle = spec.great_circle
+    columns = ("lon", "lat") if circle is None else (circle.longitude, circle.latitude)
+    home = _area(spec.start, columns, folder, tables).home
+    if home is None:
+        raise InvalidProblemError(
+            f"start = {spec.start!r} has no home position; add one point, or give coordinates"
+        )
+    return home
 
 
 def _build_travel(spec: CostSpec, folder: Path, tables: Tables | None) -> list[Any]:
@@ -419,6 +473,15 @@ def _build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | Non
     return {
         name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
     } or None
+
+
+def _build_outcome(spec: str | OutcomeSpec | None) -> str | Outcome | None:
+    """Build the outcome from the key or section of that name; None: numbers with normal noise."""
+    if spec is None or isinstance(spec, str):
+        return spec
+    options = {key: getattr(spec, key) for key in spec.given("guess", "lapse", "exposure")}
+    with _section("outcome"):
+        return OUTCOMES[spec.kind](**options)
 
 
 def _build_tasks(spec: TasksSpec) -> Tasks | None:

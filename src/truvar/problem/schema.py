@@ -52,6 +52,8 @@ _GOAL_KEYS = (
     "between",
     "fraction_of_max",
     "fraction_of_min",
+    "within",
+    "within_of_min",
     "maximize",
     "minimize",
     "map",
@@ -67,6 +69,7 @@ NonNegative = Annotated[Number, Field(ge=0)]
 Positive = Annotated[Number, Field(gt=0)]
 F1 = Annotated[Number, Field(gt=0, le=1)]
 Probability = Annotated[Number, Field(gt=0, lt=1)]
+Share = Annotated[Number, Field(ge=0, lt=1)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 NonNegativeCount = Annotated[int, Field(strict=True, ge=0)]
@@ -97,6 +100,9 @@ Start = Annotated[
     Literal["random"] | NonNegativeCount | dict[str, Number | Flag | Text],
     expects('"random", the index of a point or a point such as {x = 0.5}'),
 ]
+_RepeatsKey = Annotated[
+    Flag | Count, expects("true, false or a number of measurements >= 1", "give one of them")
+]
 PerTask = Annotated[list[Number], expects("a list of numbers, one per task")]
 NoisePerTask = Annotated[
     list[Number] | list[list[Number]],
@@ -105,6 +111,10 @@ NoisePerTask = Annotated[
         "level"
     ),
 ]
+
+
+# keys of the whole problem, which are in a section if they are written below its name
+_TOP_KEYS = ("seed", "repeats")
 
 
 def _kind_of_side(value: Any) -> str:
@@ -146,6 +156,11 @@ class StrictModel(BaseModel):
             return data
         if cls.model_config.get("extra") == "forbid":
             for key in data:
+                if key in _TOP_KEYS and key not in cls.model_fields:
+                    raise rule_error(
+                        f"has no key {key!r}, which belongs to the whole problem; write it above "
+                        "the first section"
+                    )
                 if key not in cls.model_fields:
                     raise unknown_name_error("key", str(key), cls.model_fields)
         return dict(data)
@@ -198,14 +213,31 @@ TravelRates = Annotated[
 
 
 class PolygonSpec(StrictModel):
-    """The inside of a polygon."""
+    """The inside of a polygon, given by its vertices or by the file of a map."""
 
     polygon: Annotated[
-        list[tuple[Number, Number]], Field(min_length=3, description="Its vertices [x, y].")
-    ]
-    columns: Annotated[
-        tuple[Text, Text] | None, Field(description="The two columns; the first two by default.")
+        list[tuple[Number, Number]] | None,
+        Field(min_length=3, description="Its vertices [x, y]."),
     ] = None
+    area: Text | None = Field(
+        default=None,
+        description="Path of a GeoJSON file or a .plan of QGroundControl with polygons in degrees.",
+        examples=["lake.geojson"],
+    )
+    columns: Annotated[
+        tuple[Text, Text] | None,
+        Field(
+            description="The two columns; the first two by default, or those of longitude and "
+            "latitude if there is an area."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.polygon is None) == (self.area is None):
+            given = "both" if self.area is not None else "neither"
+            raise rule_error(f"needs either polygon or area, got {given}; give one of them")
+        return self
 
 
 ConstraintEntry = Annotated[
@@ -395,6 +427,16 @@ class GoalSpec(StrictModel):
         "1 if negative.",
         examples=[1.2],
     )
+    within: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the highest.",
+        examples=[0.02],
+    )
+    within_of_min: Positive | None = Field(
+        default=None,
+        description="Margin: find the points whose value is within it of the lowest.",
+        examples=[0.02],
+    )
     maximize: (
         Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
     ) = Field(default=None, description="Find the point with the largest value.")
@@ -572,6 +614,48 @@ class NoiseSpec(StrictModel):
         return bool(self.given("variance", "column", "levels"))
 
 
+class OutcomeSpec(StrictModel):
+    """The kind of value that a measurement gives, if that is no number with normal noise."""
+
+    kind: Literal["binary", "count"] = Field(
+        description='"binary" for yes (1) or no (0), "count" for a number of events.',
+        examples=["binary"],
+    )
+    guess: Share | None = Field(
+        default=None,
+        description="Probability of a yes where nothing is detected; binary only.",
+        examples=[0.5],
+    )
+    lapse: Share | None = Field(
+        default=None,
+        description="Probability of a no where everything is detected; binary only.",
+        examples=[0.02],
+    )
+    exposure: Positive | None = Field(
+        default=None,
+        description="Exposure of a measurement that is told without one; count only.",
+        examples=[2.0],
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        others = {"binary": ("exposure",), "count": ("guess", "lapse")}
+        for key in self.given(*others[self.kind]):
+            raise rule_error(f"{key} is not for kind = {self.kind!r}; leave it out")
+        return self
+
+
+Outcome = Annotated[
+    Annotated[
+        Literal["binary", "count"],
+        expects('"binary", "count" or a table such as {kind = "binary", guess = 0.5}'),
+        Tag(TEXT),
+    ]
+    | Annotated[OutcomeSpec, Tag(TABLE)],
+    Discriminator(text_or_table),
+]
+
+
 class GreatCircleSpec(StrictModel):
     """Ways along great circles."""
 
@@ -630,6 +714,26 @@ class CostSpec(StrictModel):
         description="Column of the table with the cost of each point.",
         examples=["duration_s"],
     )
+    learned: Flag = Field(
+        default=False,
+        description="Whether the cost is only known after a measurement, told with the value, and "
+        "learned; instead of base or column.",
+        examples=[True],
+    )
+    prior: Annotated[Positive | Text, expects("a number > 0 or the name of a column")] | None = (
+        Field(
+            default=None,
+            description="With learned: cost expected of a measurement before any is known, or the "
+            "column of planned costs.",
+            examples=[20.0],
+        )
+    )
+    factor: Positive | None = Field(
+        default=None,
+        description="With learned: factor above 1 within which costs lie around prior; 5 by "
+        "default.",
+        examples=[5.0],
+    )
     travel: TravelRates | None = Field(
         default=None,
         description="Rate by column, times the distance from the point measured last; it may "
@@ -666,9 +770,9 @@ class CostSpec(StrictModel):
     )
     start: StartPlace | None = Field(
         default=None,
-        description="Position before the first measurement: a point, or a place of the network or "
-        "matrix.",
-        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour"],
+        description="Position before the first measurement: a point, a place of the network or "
+        "matrix, or the path of a map (.geojson, .plan) with a home position.",
+        examples=[{"distance_m": 0.0, "depth_m": 0.0}, "harbour", "survey.plan"],
     )
     must_return: Flag = Field(
         default=False, description="Whether the return leg to the start must fit into the budget."
@@ -689,12 +793,22 @@ class CostSpec(StrictModel):
                 f"needs either base or column, got base = {self.base:g} and column = "
                 f"{self.column!r}; leave out one"
             )
+        if self.learned and self.given("base", "column"):
+            raise rule_error(
+                f"needs either learned or {self.given('base', 'column')[0]}, got both; leave out "
+                "one, or give prior instead"
+            )
+        if not self.learned and self.given("prior", "factor"):
+            raise rule_error(
+                f"has {self.given('prior', 'factor')[0]}, which needs learned = true; add it, or "
+                "give base or column instead"
+            )
         return self
 
     @property
     def known(self) -> bool:
         """Whether a cost is given."""
-        return bool(
+        return self.learned or bool(
             self.given(
                 "base",
                 "column",
@@ -932,9 +1046,21 @@ class StudySpec(StrictModel):
         "choice by default.",
         examples=["random", 0, {"x": 0.5}],
     )
+    repeats: _RepeatsKey | None = Field(
+        default=None,
+        description="Whether a place may be suggested again, or the number of measurements of a "
+        "place; where it pays by default.",
+        examples=[False, 3],
+    )
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
+    outcome: Outcome | None = Field(
+        default=None,
+        description='What a measurement gives: "binary" for yes or no, "count" for a number of '
+        "events, or a table with kind and options. A number with normal noise by default.",
+        examples=["binary", {"kind": "binary", "guess": 0.5, "lapse": 0.02}],
+    )
     cost: CostSpec = Field(default=CostSpec(), description="Cost of a measurement.")
     tasks: TasksSpec = Field(
         default=TasksSpec(), description="Other quantities that can be measured instead."

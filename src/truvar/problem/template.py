@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 
 from truvar.exceptions import InvalidArgumentError
 
-_GOALS = ("maximize", "minimize", "level_set", "level_set_below")
-SIDES = {"level_set": "above", "level_set_below": "below"}  # of the threshold, by goal
+# Questions of the goals with a number: which points are looked for.
+SIDES = {
+    "level_set": "above",
+    "level_set_below": "below",
+    "within": "within this margin of the highest:",
+    "within_of_min": "within this margin of the lowest:",
+}
+_GOALS = ("maximize", "minimize", *SIDES)
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -22,13 +28,15 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize", "level_set" or "level_set_below".
-        threshold: The threshold of a level set.
+        goal: "maximize", "minimize", or a key of `SIDES`.
+        threshold: The threshold of a level set, or its margin.
         noise: Standard deviation of a measurement; None: learned.
-        cost: Cost of a measurement.
+        cost: Cost of a measurement; None: only known afterwards, and learned.
         travel: Cost per unit of distance along some coordinates.
         budget: Total cost to spend; None: no such limit.
         steps: Number of measurements; None: no such limit.
+        repeats: Number of measurements of a place, at most; None: as many as pay.
+        outcome: "binary" or "count", if a measurement gives that; None: a number.
 
     Raises:
         InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
@@ -41,10 +49,12 @@ class ProblemAnswers:
     goal: str = "maximize"
     threshold: float | None = None
     noise: float | None = None
-    cost: float = 1.0
+    cost: float | None = 1.0
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
+    repeats: int | None = None
+    outcome: str | None = None
 
     def __post_init__(self) -> None:
         if self.goal not in _GOALS:
@@ -53,7 +63,11 @@ class ProblemAnswers:
             )
         if self.goal in SIDES and self.threshold is None:
             raise InvalidArgumentError(
-                "a level set needs a threshold, got none; give one such as 7.0"
+                "a level set needs a threshold or a margin, got none; give one such as 7.0"
+            )
+        if self.outcome not in _OUTCOMES:
+            raise InvalidArgumentError(
+                f"outcome must be binary or count, got {self.outcome!r}; give one of them, or none"
             )
         if not self.columns:
             raise InvalidArgumentError(
@@ -71,8 +85,7 @@ def problem_template(answers: ProblemAnswers) -> str:
         _head(answers),
         _domain(answers),
         _goal(answers),
-        _MODEL,
-        _noise(answers),
+        *([_MODEL, _noise(answers)] if answers.outcome is None else []),
         _cost(answers),
         _run(answers),
     ]
@@ -88,13 +101,34 @@ _MODEL = """[model]
 """
 
 
+# by the outcome
+_OUTCOMES = {
+    None: "",
+    "binary": 'outcome = "binary"  # a measurement gives yes (1) or no (0); thresholds are '
+    "probabilities\n"
+    '# outcome = {kind = "binary", guess = 0.5, lapse = 0.02}  # of two alternatives\n',
+    "count": 'outcome = "count"  # a measurement gives a number of events; thresholds are rates\n'
+    '# outcome = {kind = "count", exposure = 2.0}  # time, area or volume of a measurement\n',
+}
+
+
 def _head(answers: ProblemAnswers) -> str:
     return (
         "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
         "# Check it with `truvar new THIS_FILE --check`; all keys: "
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
+        f"{_repeats(answers.repeats)}"
+        f"{_OUTCOMES[answers.outcome]}"
     )
+
+
+def _repeats(repeats: int | None) -> str:
+    if repeats is None:
+        return "# repeats = false  # measure every place once; or a maximum such as 3\n"
+    if repeats == 1:
+        return "repeats = false  # every place is measured once\n"
+    return f"repeats = {repeats}  # measurements of a place, at most\n"
 
 
 def _domain(answers: ProblemAnswers) -> str:
@@ -112,14 +146,22 @@ def _domain(answers: ProblemAnswers) -> str:
 
 def _goal(answers: ProblemAnswers) -> str:
     if answers.goal in SIDES:
-        question = f"where is the value {SIDES[answers.goal]} this?"
+        question = f"where is the {_subject(answers)} {SIDES[answers.goal]} this?"
+        if answers.goal.startswith("within"):
+            question = f"where is the {_subject(answers)} {SIDES[answers.goal].rstrip(':')} value?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
-        f"[goal]\n{answers.goal} = true  # where is the value {which}?\n"
+        f"[goal]\n{answers.goal} = true  # where is the {_subject(answers)} {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
+        "# within = 0.02  # or: where is it within 0.02 of the highest value?\n"
     )
+
+
+def _subject(answers: ProblemAnswers) -> str:
+    """Return what the goal is about."""
+    return {"binary": "probability of yes", "count": "rate"}.get(answers.outcome or "", "value")
 
 
 def _noise(answers: ProblemAnswers) -> str:
@@ -138,7 +180,14 @@ def _noise(answers: ProblemAnswers) -> str:
 
 
 def _cost(answers: ProblemAnswers) -> str:
-    lines = ["[cost]", f"base = {answers.cost!r}  # of each measurement, in any unit"]
+    lines = ["[cost]"]
+    if answers.cost is None:
+        lines += [
+            "learned = true  # told with each value",
+            "# prior = 10.0  # what a measurement is expected to cost before any is known",
+        ]
+    else:
+        lines.append(f"base = {answers.cost!r}  # of each measurement, in any unit")
     if answers.travel:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
         lines.append(f"travel = {{{rates}}}  # cost per unit of distance from the last place")

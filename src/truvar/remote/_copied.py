@@ -30,7 +30,7 @@ COPY_ATTRIBUTES = frozenset(
         "sample_measurement",
         "theory_setting",
     }
-    | {"transform"}
+    | {"outcome", "transform"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
 

@@ -23,9 +23,10 @@ from truvar.study.suggestion import Suggestion
 
 def decode_suggestion(form: Mapping[str, Any], domain: Domain) -> Suggestion:
     """Return a suggestion."""
-    return Suggestion(
-        **{**with_label(form, domain), "gain": decode_number(form["gain"], float("nan"))}
-    )
+    fields = with_label(form, domain)
+    if fields.get("cost_interval") is not None:
+        fields["cost_interval"] = tuple(fields["cost_interval"])
+    return Suggestion(**{**fields, "gain": decode_number(form["gain"], float("nan"))})
 
 
 def with_label(form: Mapping[str, Any], domain: Domain) -> dict[str, Any]:

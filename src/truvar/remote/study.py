@@ -70,7 +70,9 @@ class RemoteStudy(CopiedViews):
         self.tasks = deserialize(definition["tasks"])
         self.levels = deserialize(definition["levels"])
         self.vehicles = deserialize(definition.get("vehicles", {}))
+        self.repeats = deserialize(definition.get("repeats"))
         self.travels = definition["travels"]
+        self.learns_cost = definition.get("learns_cost", False)
         self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 

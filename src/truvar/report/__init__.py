@@ -21,10 +21,11 @@ __all__, __getattr__, __dir__ = offer(
     {
         "backtest_plot": ("COLOURS", "draw_curves", "finish_axes", "plot_backtest", "plot_curves"),
         "figures": ("draw",),
-        "formatting": ("column_label", "format_true_score"),
+        "formatting": ("column_label", "format_question", "format_true_score"),
         "html_report": ("render_html_report", "write_html_report", "write_report_at"),
         "limit_progress": ("score_goal",),
         "plan_summary": ("SLACK", "bounds_summary", "bounds_text", "plot_plan"),
+        "point_files": ("points_csv", "points_geojson", "save_points"),
         "problem_summary": ("problem_rows", "problem_warnings"),
         "progress": ("progress_bar",),
         "status": (
@@ -50,6 +51,13 @@ __all__, __getattr__, __dir__ = offer(
         "suggestion_card": ("suggestion_data",),
         "tables": ("describe_report", "is_html", "make_folder", "replace_nonfinite", "to_json"),
         "terminal": ("TerminalStyle", "is_terminal"),
+        "waypoints": (
+            "MEDIA_TYPES",
+            "WRITERS",
+            "check_waypoints",
+            "save_waypoints",
+            "waypoint_text",
+        ),
     },
     defined=(
         "Progress",

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array, Index
-from truvar.domain.goals import Map
 from truvar.report import style
 from truvar.report._plot_data import (
     PlotData,
     add_legend,
     cell_edges,
     diamond,
-    optimum_name,
     order_shades,
     star,
 )
 from truvar.report._plot_infeasible import draw_infeasible
 from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.goal_views import optimum_name
 from truvar.report.style import INK
 
 ROUTE_STYLES = ("-", "--", ":", "-.")  # of the routes of several vehicles
@@ -51,7 +50,7 @@ def draw_mean(ax: Any, data: PlotData) -> None:
 
 def draw_regions(ax: Any, data: PlotData) -> None:
     """Draw what is known of every point: its class, or for a map its standard deviation."""
-    _REGION_MAPS.get(data.goal.kind, _draw_class_regions)(ax, data)
+    _REGION_MAPS[data.view.region_map](ax, data)
 
 
 def _draw_sd(ax: Any, data: PlotData) -> None:
@@ -62,9 +61,6 @@ def _draw_sd(ax: Any, data: PlotData) -> None:
     set_axes(ax, data)
     _draw_route(ax, data)
     add_legend(ax, [*_route_handles(data), *draw_infeasible(ax, data)], max_columns=5)
-
-
-_REGION_MAPS = {Map.kind: _draw_sd}  # by kind of goal; others have classes
 
 
 def _draw_class_regions(ax: Any, data: PlotData) -> None:
@@ -105,6 +101,10 @@ def _draw_class_regions(ax: Any, data: PlotData) -> None:
     handles += draw_infeasible(ax, data)
     set_axes(ax, data)
     add_legend(ax, handles, max_columns=5)
+
+
+# By `GoalView.region_map`.
+_REGION_MAPS = {"classes": _draw_class_regions, "sd": _draw_sd}
 
 
 def _draw_classes(ax: Any, data: PlotData) -> None:

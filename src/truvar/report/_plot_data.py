@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array
 from truvar.domain.domain import Domain
 from truvar.report import style
-from truvar.report._sides import by_class, palette_keys
 from truvar.report.formatting import (
     class_note,
     count_noun,
@@ -20,6 +19,7 @@ from truvar.report.formatting import (
     format_number,
     format_true_score,
 )
+from truvar.report.goal_views import GoalView, PointClass, view_of
 from truvar.report.style import INK
 from truvar.validation import check_truth
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from truvar.domain.goals import Goal
     from truvar.inference.statements import Classification
     from truvar.study.records import MeasurementRecord
     from truvar.study.result import Result
@@ -38,20 +37,6 @@ INTERVAL_LABEL = (
 )
 LETTER_WIDTH = 0.058  # inches, of one letter in a legend
 LEGEND_MARK_WIDTH = 0.45  # inches, of the mark and the space beside it
-
-
-class PointClass(NamedTuple):
-    """Points of one class.
-
-    Attributes:
-        name: "above", "undecided" or "below"; with several thresholds the name of a band.
-        mask: Which points of the domain belong to it. (n,)
-        label: Name and count for legends, such as "above 7: 12".
-    """
-
-    name: str
-    mask: Mask
-    label: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +130,11 @@ class PlotData:
         """The classes of the points, as `Result.classes` has them."""
         return self.result.classes
 
+    @cached_property
+    def view(self) -> GoalView:
+        """The names, colours and captions that answers are shown with."""
+        return view_of(self.goal)
+
     @property
     def has_model(self) -> bool:
         """Whether there is a model to state anything with."""
@@ -196,44 +186,11 @@ class PlotData:
     @property
     def colours(self) -> dict[str, str]:
         """Colour of each class."""
-        if self.classification.band is not None:
-            return style.band_colours(self.classification.band_names)
-        return by_class(self.goal, style.LEVEL_SET) if self.goal.has_thresholds else style.OPTIMUM
+        return self.view.colours(self.classification)
 
     def classes(self) -> list[PointClass]:
-        """Return the classes that the goal has: both sides of a threshold and undecided, or possible and ruled out."""
-        decided = self.classification
-        if decided.band is not None:
-            bands = [
-                PointClass(name, decided.band == k, f"{name}: {(decided.band == k).sum()}")
-                for k, name in reversed(list(enumerate(decided.band_names)))
-            ]
-            return [
-                *bands,
-                PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"),
-            ]
-        if self.goal.has_thresholds:
-            threshold = "threshold" if self.threshold is None else format_number(self.threshold)
-            if self.goal.threshold is None:
-                threshold = f"about {threshold}"
-            named = {
-                "above": PointClass(
-                    "above", decided.above, f"above {threshold}: {decided.above.sum()}"
-                ),
-                "undecided": PointClass(
-                    "undecided", decided.undecided, f"undecided: {decided.undecided.sum()}"
-                ),
-                "below": PointClass(
-                    "below", decided.below, f"below {threshold}: {decided.below.sum()}"
-                ),
-            }
-            return [named[name] for name in palette_keys(self.goal)]
-        possible = f"possible {optimum_name(self.goal)}: {decided.undecided.sum()}"
-        if self.goal.sign > 0:
-            ruled_out = PointClass("below", decided.below, f"ruled out: {decided.below.sum()}")
-        else:
-            ruled_out = PointClass("above", decided.above, f"ruled out: {decided.above.sum()}")
-        return [PointClass("undecided", decided.undecided, possible), ruled_out]
+        """Return the classes that the goal has, with labels for legends."""
+        return self.view.classes(self.result)
 
     def legend_handles(self) -> list[Any]:
         """Return a legend entry for each class, and one without a mark for their probability."""
@@ -246,11 +203,6 @@ class PlotData:
             *handles,
             patch(facecolor="none", edgecolor="none", label=f"({self.confidence_note})"),
         ]
-
-
-def optimum_name(goal: Goal) -> str:
-    """Return "maximum" or "minimum"."""
-    return "maximum" if goal.sign > 0 else "minimum"
 
 
 def _title(study: Study, result: Result, truth: Array | None) -> str:

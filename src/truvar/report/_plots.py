@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
 from truvar.report._plot_2d import draw_mean, draw_regions
+from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns
 from truvar.report._plot_data import PlotData
 from truvar.report._plot_slices import draw_slices, plot_contours
 from truvar.report._slices import PosteriorSlices, chosen_columns
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 WIDTH = 11.0  # inches
 HEIGHT = 6.2  # inches
+CANDIDATES_HEIGHT = 7.6  # inches, of a map of candidates
 MAP_WIDTH = 8.2  # inches, of a map alone
 MAP_HEIGHT = 4.6  # inches, of a curve alone
 DPI = 110  # dots per inch
@@ -54,6 +57,10 @@ def plot_study(
     figure: Figure = style.new_figure(WIDTH, HEIGHT, DPI)
     data = PlotData.from_study(study, truth, result)
     dimensions = len(data.domain.columns)
+    candidates = map_columns(data.domain)
+    if candidates is not None:
+        _plot_candidates(figure, data, candidates)
+        return figure
     if dimensions > 2:
         _plot_many_columns(figure, data)
         return figure
@@ -71,17 +78,28 @@ def plot_study(
     return figure
 
 
-def plot_map(study: Study, truth: ArrayLike | None = None) -> Figure:
+def plot_map(
+    study: Study, truth: ArrayLike | None = None, columns: Sequence[str] | None = None
+) -> Figure:
     """Return a matplotlib Figure of the posterior and the classes over the domain, without anything beside it.
 
     Args:
         study: The study, which is not changed.
         truth: True values on the domain, if they are known.
+        columns: Two columns over which the candidates are drawn; default: longitude and latitude of
+            a table that has further columns.
     """
     data = PlotData.from_study(study, truth)
     dimensions = len(data.domain.columns)
-    if dimensions > 2:
+    chosen = map_columns(data.domain, columns)
+    if chosen is None and dimensions > 2:
         return plot_contours(study)
+    if chosen is not None:
+        candidates: Figure = style.new_figure(WIDTH, CANDIDATES_HEIGHT, DPI)
+        candidates.set_layout_engine("compressed")  # no gaps between maps of a given aspect
+        style.legend_below(candidates, draw_candidates(candidates, data, chosen))
+        candidates.suptitle(style.wrapped(data.title, candidates), x=0.01, ha="left", fontsize=10)
+        return candidates
     figure: Figure = style.new_figure(MAP_WIDTH, HEIGHT if dimensions == 2 else MAP_HEIGHT, DPI)
     if dimensions == 1:
         draw_curve(figure.subplots(), data)
@@ -92,6 +110,18 @@ def plot_map(study: Study, truth: ArrayLike | None = None) -> Figure:
         draw_regions(lower, data)
     figure.suptitle(style.wrapped(data.title, figure), x=0.01, ha="left", fontsize=10)
     return figure
+
+
+def _plot_candidates(figure: Any, data: PlotData, columns: MapColumns) -> None:
+    """Draw maps of the candidates, and what was measured."""
+    figure.set_layout_engine("compressed")
+    left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
+    handles = draw_candidates(left, data, columns)
+    upper, lower = right.subplots(2, 1)
+    draw_values(upper, data)
+    draw_classes(lower, data)
+    style.legend_below(figure, handles)
+    figure.suptitle(style.wrapped(data.title, figure), x=0.01, ha="left", fontsize=10)
 
 
 def _plot_many_columns(figure: Any, data: PlotData) -> None:
@@ -113,7 +143,7 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
 
 def draw_values(ax: Any, data: PlotData) -> None:
     """Draw the measured values against the cost spent, with the best so far or the threshold."""
-    title = "best measured value" if data.goal.seeks_optimum else "measured values"
+    title = data.view.values_title
     ax.set_title(title, loc="left", fontsize=9)
     known = np.isfinite(data.values)
     if not known.any():

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from truvar._representation import html_card, text_card
 from truvar.inference.statements import POINTWISE, JointStatements
-from truvar.report._sides import palette_keys
-from truvar.report.formatting import count_noun, format_number, format_place
+from truvar.report.formatting import cost_phrase, count_noun, format_number, format_place
+from truvar.report.goal_views import view_of
 from truvar.report.status import (
     describe_best_observed,
     describe_expected,
@@ -67,8 +67,7 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     n_above, n_below = _quick_counts(result)
     n = len(result.mean)
     sides = {"above": n_above, "below": n_below, "undecided": n - n_above - n_below}
-    asked, undecided, other = palette_keys(result.goal)
-    counts = ", ".join(f"{sides[name]} {name}" for name in (asked, other, undecided))
+    counts = ", ".join(f"{sides[name]} {name}" for name in view_of(result.goal).counted)
     return [("answer", f"{counts} of {count_noun(n, 'point')}")]
 
 
@@ -94,5 +93,5 @@ def _next(study: BaseStudy) -> list[tuple[str, str]]:
             else [("next", "nothing is pending: ask() suggests a measurement")]
         )
     first = pending[0]
-    text = f"{first.id}: {format_place(first, study.domain)}, cost {format_number(first.cost)}"
+    text = f"{first.id}: {format_place(first, study.domain)}, {cost_phrase(first)}"
     return [("next", text if len(pending) == 1 else f"{text}; {len(pending) - 1} more pending")]

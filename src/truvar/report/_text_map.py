@@ -16,7 +16,6 @@ from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report._plot_2d import grid_of
 from truvar.report._plot_data import INTERVAL_LABEL, PlotData
-from truvar.report._sides import palette_keys
 from truvar.report.formatting import column_ends, column_label, format_number, format_shown
 from truvar.report.terminal import TerminalStyle
 
@@ -248,10 +247,8 @@ def _curve(data: PlotData, terminal: TerminalStyle) -> str:
 
 def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     """Draw, along the range of each column, the share of the points asked for and undecided."""
-    keys = palette_keys(data.goal)
-    headings = {"undecided": "possible"}
-    if not data.goal.seeks_optimum:
-        headings = {name: name for name, key in keys.items() if key != "below"}
+    keys = data.view.palette_keys
+    headings = data.view.headings
     headings |= {name: name for name in data.classification.band_names[1:]}
     masks = [(name, mask) for name, mask, _ in data.classes() if name in headings]
     labels = [terminal.plain(column_label(column)) for column in data.domain.columns]
@@ -308,13 +305,8 @@ def _class_letters(data: PlotData, terminal: TerminalStyle) -> dict[str | None, 
     letters: dict[str | None, str] = {None: " "}
     for k, band in enumerate(data.classification.band_names):
         letters[band] = terminal.paint(BAND_LETTERS[k % len(BAND_LETTERS)], "above")
-    if not data.goal.seeks_optimum:
-        for name, key in palette_keys(data.goal).items():
-            letters[name] = terminal.paint(terminal.letter(LEVEL_SET[key]), key)
-    else:
-        for name, pair in OPTIMUM.items():
-            colour = "above" if name == "undecided" else "undecided"
-            letters[name] = terminal.paint(terminal.letter(pair), colour)
+    for name, (pair, colour) in data.view.letters(LEVEL_SET, OPTIMUM).items():
+        letters[name] = terminal.paint(terminal.letter(pair), colour)
     return letters
 
 

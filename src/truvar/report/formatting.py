@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.result import Result
+    from truvar.study.study import Study
+    from truvar.study.suggestion import Suggestion
 
 _SAME_AS_SYMBOL = (
     "m", "km", "cm", "mm", "nm", "s", "ms", "min", "h", "days", "kg", "g", "mg", "K", "V", "mV", "A", "mA", "W", "kW",
@@ -88,6 +90,23 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
+def describe_cost(suggestion: Suggestion) -> str:
+    """Return the cost of a suggestion: "12", or where costs are learned "expected 12 (9 to 17)"."""
+    cost = format_number(suggestion.cost)
+    if suggestion.cost_interval is None:
+        return cost
+    low, high = suggestion.cost_interval
+    return f"expected {suggestion.cost:.3g} ({low:.3g} to {high:.3g})"
+
+
+def cost_phrase(suggestion: Suggestion) -> str:
+    """Return the cost within a sentence: "cost 12", or "expected cost 12 (9 to 17)"."""
+    text = describe_cost(suggestion)
+    if suggestion.cost_interval is None:
+        return f"cost {text}"
+    return text.replace("expected", "expected cost", 1)
+
+
 def count_noun(count: int, noun: str) -> str:
     """Return a count and its noun in the singular or plural: "1 point", "2 points"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -150,3 +169,11 @@ def format_place(place: Any, domain: Domain) -> str:
     if place.label is None or place.label == place.index:
         return coordinates
     return f"{label_text(place.label)} ({coordinates})"
+
+
+def format_question(study: Study) -> str:
+    """Return the goal as a question, about what the measurements of the study tell."""
+    question = study.goal.question
+    if study.outcome is None:
+        return question
+    return question.replace("the value", f"the {study.outcome.subject}")

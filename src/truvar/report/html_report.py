@@ -25,19 +25,20 @@ from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
 from truvar.report._plot_2d import draw_mean, draw_regions
-from truvar.report._plot_data import PlotData, optimum_name
+from truvar.report._plot_data import PlotData
 from truvar.report._plot_diagnostics import draw_model_check
 from truvar.report._plot_importance import BAR, MAX_BARS, draw_importance
 from truvar.report._plot_slices import draw_slices
 from truvar.report._plots import draw_undecided, draw_values
-from truvar.report._sides import palette_keys
 from truvar.report._slices import PosteriorSlices, chosen_columns, column_importance
 from truvar.report.formatting import (
     ALL_DIGITS,
     column_label,
     count_noun,
     describe_columns,
+    describe_cost,
     format_number,
+    format_question,
     format_score,
 )
 from truvar.report.status import (
@@ -48,6 +49,7 @@ from truvar.report.status import (
     describe_infeasible,
     describe_optimum,
     describe_policy,
+    describe_repeats,
     describe_tasks,
     describe_transform,
     describe_vehicle,
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
 
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
-    from truvar.study.result import Result
+    from truvar.study.records import MeasurementRecord
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
@@ -179,7 +181,7 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
     """Return what the template shows."""
     return {
         "name": study.name or "study",
-        "goal": study.goal.question,
+        "goal": format_question(study),
         "security_policy": _SECURITY_POLICY,
         "warnings": study_warnings(study, data.result),
         "tiles": _tiles(study, data),
@@ -231,28 +233,15 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
             (f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})")
         )
     tiles.append(_score_tile(study.goal.score, statements.score))
-    if not study.goal.seeks_optimum:
-        tiles += _share_tile(result)
-        tiles += [(str(int(mask.sum())), name) for name, mask, _ in data.classes()]
-    else:
-        count = str(int(data.classification.undecided.sum()))
-        tiles.append(
-            (
-                count,
-                f"of {count_noun(len(data.domain), 'point')} can be the {optimum_name(study.goal)}",
-            )
-        )
-    return tiles
+    return [*tiles, *_share_tile(data), *data.view.class_tiles(result)]
 
 
-def _share_tile(result: Result) -> list[tuple[str, str]]:
+def _share_tile(data: PlotData) -> list[tuple[str, str]]:
     """Return the share of the points above the threshold, or between the two; nothing before there is a model."""
-    share = result.statements.share_above
+    share = data.result.statements.share_above
     if share is None or not isfinite(share.mean):
         return []
-    where = f"above {format_number(result.thresholds[0])}"
-    if getattr(result.goal, "inside", False):
-        where = " to ".join(format_number(threshold) for threshold in result.thresholds)
+    where = data.view.share_name(data.result)
     low = f"{100 * share.low:.3g}"
     high = f"{100 * share.high:.3g}"
     return [(f"{100 * share.mean:.3g} %", f"of the points {where} ({low} to {high} %)")]
@@ -290,13 +279,7 @@ def _bounds(data: PlotData) -> dict[str, Any]:
 
 def _classes(data: PlotData) -> list[dict[str, Any]]:
     """Return the share of the points in each class, with its label and CSS class."""
-    css_classes = {"undecided": "possible"}
-    if not data.goal.seeks_optimum:
-        css_classes = palette_keys(data.goal)
-        bands = data.classification.band_names
-        css_classes |= dict.fromkeys(bands, "possible")
-        if bands:
-            css_classes |= {bands[0]: "below", bands[-1]: "above"}
+    css_classes = data.view.css_classes(data.classification)
     return [
         {
             "css_class": css_classes.get(name, "ruled-out"),
@@ -312,13 +295,7 @@ def _classes(data: PlotData) -> list[dict[str, Any]]:
 
 
 def _figures(data: PlotData) -> list[Figure]:
-    classes = "Posterior standard deviation and the measurements"
-    if data.goal.seeks_optimum:
-        optimum = optimum_name(data.goal)
-        classes = f"Points that can be the {optimum}, with their probability, and points ruled out"
-    if data.goal.has_thresholds:
-        asked, _, other = palette_keys(data.goal)
-        classes = f"Points {asked} and {other} the threshold, and undecided points ({data.confidence_note})"
+    classes = data.view.regions_caption(data.confidence_note)
     match len(data.domain.columns):
         case 1:
             figures = [
@@ -339,11 +316,7 @@ def _figures(data: PlotData) -> list[Figure]:
         case _:
             figures = _figures_of_many_columns(data)
     if np.isfinite(data.values).any():
-        caption = "Measured values against the cost spent"
-        if data.thresholds:
-            caption += f"; the line is {'a' if len(data.thresholds) > 1 else 'the'} threshold"
-        elif data.goal.seeks_optimum:
-            caption += "; the line is the best so far"
+        caption = data.view.values_caption(data.result)
         figures.append(Figure(_draw_values, _CHART_SIZE, caption))
     if data.result.steps >= MIN_MEASUREMENTS:
         caption = (
@@ -415,13 +388,18 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+def _precision(study: Study, noise: float) -> str:
+    """Return the standard deviation of a measurement, or what it gives instead of a number."""
+    return f"± {sqrt(noise):.3g}" if study.outcome is None else study.outcome.precision
+
+
 def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
             "action": _action(study, suggestion),
-            "cost": format_number(suggestion.cost),
-            "precision": f"± {sqrt(suggestion.noise):.3g}",
+            "cost": describe_cost(suggestion),
+            "precision": _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -464,13 +442,18 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
             ),
             *(getattr(record, name) for name in optional),
             f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
-            f"{sqrt(record.noise):.3g}",
-            format_number(record.cost),
+            _precision(study, record.noise).removeprefix("± "),
+            _told_cost(record),
             format_number(record.spent),
         ]
         for record in records
     ]
     return {"headings": headings, "rows": rows}
+
+
+def _told_cost(record: MeasurementRecord) -> str:
+    cost = format_number(record.cost)
+    return f"{cost} (expected)" if record.cost_told is False else cost
 
 
 def _events(study: Study) -> list[tuple[str, str, str]]:
@@ -497,12 +480,14 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
 def _settings(study: Study) -> list[tuple[str, str]]:
     columns = describe_columns(study.domain)
     epoch = study.epoch
-    descriptions = {"model": describe_transform(study.transform), "tasks": describe_tasks(study)}
+    model = describe_transform(study.transform, study.outcome)
+    descriptions = {"model": model, "tasks": describe_tasks(study)}
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),
         *[(name, text) for name, text in descriptions.items() if text is not None],
         ("policy", describe_policy(study.policy)),
+        ("repeats", describe_repeats(study.repeats)),
         ("engine", study.engine),
         ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),
         ("cost", describe_budget(study)),

@@ -16,8 +16,8 @@ from truvar.messages import format_coordinates
 from truvar.models.priors import PLUG_IN_REFIT_EVERY, Learned
 from truvar.problem.build import build_kernel
 from truvar.problem.schema import ModelSpec, parse_spec
-from truvar.report.formatting import describe_columns, format_number
-from truvar.report.status import describe_policy, task_correlations
+from truvar.report.formatting import describe_columns, format_number, format_question
+from truvar.report.status import describe_policy, describe_repeats, task_correlations
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def problem_summary(problem: Problem, study: Study, terminal: TerminalStyle) -> 
         terminal: Width, colours and letters to use.
     """
     heading = terminal.paint(terminal.plain(problem.name), "strong")
-    return f"{heading}: {study.goal.question}\n{terminal.rows(problem_rows(problem, study))}"
+    return f"{heading}: {format_question(study)}\n{terminal.rows(problem_rows(problem, study))}"
 
 
 def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
@@ -59,17 +59,21 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
     """
     spec = problem.spec
     vehicles = [("vehicles", _vehicles(study.vehicles))] if study.vehicles else []
+    repeats = []
+    if study.repeats is not None:
+        repeats.append(("repeats", describe_repeats(study.repeats)))
     return [
         ("domain", _domain(problem, study)),
         ("model", _model(problem)),
         *([] if study.tasks is None else [("tasks", _tasks(study.tasks))]),
-        ("noise", _noise(spec.get("noise", {}), study.tasks)),
+        _noise_row(spec, study),
         (
             "cost",
             f"{_cost(spec.get('cost', {}), study.tasks)}; the first measurement "
             f"{_first_cost(study)}",
         ),
         *vehicles,
+        *repeats,
         ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
@@ -159,7 +163,7 @@ def _learned_model(problem: Problem) -> str:
         parts.append("the most probable hyperparameters count as known")
     if learned.transform == "log":
         parts.append("values are modelled as their logarithms")
-    elif _may_take_a_power(problem, learned):
+    elif "outcome" not in problem.spec and _may_take_a_power(problem, learned):
         parts.append("values are modelled as a power of them if they call for one")
     return "; ".join(parts)
 
@@ -211,6 +215,13 @@ def _tasks(tasks: Tasks) -> str:
             parts.append(f"cost {tasks.cost[k]:g}")
         descriptions.append(f"{name} ({', '.join(parts)})")
     return f"{descriptions[0]}; can be measured instead: {', '.join(descriptions[1:])}"
+
+
+def _noise_row(spec: Mapping[str, Any], study: Study) -> tuple[str, str]:
+    """Return what is said of single measurements: their noise, or what they give."""
+    if study.outcome is not None:
+        return "outcome", study.outcome.description
+    return "noise", _noise(spec.get("noise", {}), study.tasks)
 
 
 def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
@@ -295,7 +306,17 @@ def _base_cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         return "that of the task"
     if not spec:
         return "the same everywhere"
+    if spec.get("learned"):
+        return f"learned from the costs that are told{_expected_before(spec.get('prior'))}"
     return f"from column {spec['column']}" if "column" in spec else f"{spec.get('base', 0):g} each"
+
+
+def _expected_before(prior: float | str | None) -> str:
+    """Return what is expected before a cost is told."""
+    if prior is None:
+        return ""
+    planned = f"column {prior}" if isinstance(prior, str) else f"{prior:g}"
+    return f", {planned} expected before"
 
 
 def _first_cost(study: Study) -> str:

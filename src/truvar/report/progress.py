@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from truvar.report._sides import palette_keys
 from truvar.report.formatting import describe_score, format_true_score
+from truvar.report.goal_views import view_of
 from truvar.report.limit_progress import describe_goal_of_score, score_goal
 from truvar.report.terminal import COLOURS, RESET, can_encode, is_terminal, width
 from truvar.study.limits import RunLimits
@@ -174,7 +174,7 @@ class Progress:
             return
         classes = result.classes
         parts = []
-        for name, key in reversed(palette_keys(result.goal).items()):
+        for name, key in reversed(view_of(result.goal).palette_keys.items()):
             share = 100 * float(getattr(classes, name).mean())
             parts.append(f"<i style='width:{share:.2f}%;background:{_BAR_COLOURS[key]}'></i>")
         bar = f"<div style='display:flex;height:.7em;width:22em'>{''.join(parts)}</div>"
@@ -197,10 +197,8 @@ class Progress:
             f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
             f"undecided {classes.undecided.sum():>4d}",
         ]
-        if self._study.goal.has_thresholds:
-            asked, _, other = palette_keys(result.goal)
-            for name in (asked, other):
-                fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
+        for name in view_of(result.goal).counted[:-1]:
+            fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
         if self._study.goal.seeks_optimum and result.best_observed is not None:
             fields.append(f"best so far {result.best_observed.value:.4g}")
         goal = score_goal(result, self._limits)
@@ -224,7 +222,7 @@ class Progress:
     def _bar(self, result: Result, length: int) -> str:
         """Return a bar of the shares of the classes, that of the points asked for at the right."""
         classes = result.classes
-        asked, _, other = palette_keys(result.goal)
+        asked, _, other = view_of(result.goal).palette_keys
         left = round(length * float(getattr(classes, other).mean()))
         right = min(round(length * float(getattr(classes, asked).mean())), length - left)
         lengths = {"below": left, "undecided": length - left - right, "above": right}

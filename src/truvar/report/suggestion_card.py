@@ -6,7 +6,7 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from truvar.report.formatting import format_number, format_place
+from truvar.report.formatting import describe_cost, format_place
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def suggestion_card(
     rows = [
         ("measure", describe_action(study, suggestion)),
         ("precision", _precision(study, suggestion)),
-        ("cost", format_number(suggestion.cost)),
+        ("cost", describe_cost(suggestion)),
         ("expected", _expected_value(study, suggestion)),
         ("why", describe_gain(study, suggestion)),
         ("then", f"{command} {suggestion.id} VALUE"),
@@ -78,6 +78,8 @@ def _expected_value(study: Study, suggestion: Suggestion) -> str:
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:
+    if study.outcome is not None:
+        return study.outcome.precision
     if suggestion.noise == 0:
         text = "exact"
     elif study.lookahead(suggestion) is None:

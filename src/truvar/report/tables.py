@@ -117,6 +117,8 @@ def summary(
         "result": result.to_dict(),
         "pending": [suggestion.to_dict() for suggestion in study.pending],
     }
+    if study.outcome is not None:
+        data["settings"]["outcome"] = _describe(study.outcome)
     if truth is not None:
         data["truth"] = {study.goal.score.key: result.score(truth)}
     return data

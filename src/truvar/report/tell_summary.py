@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from truvar.report._sides import palette_keys
 from truvar.report.formatting import format_number
+from truvar.report.goal_views import view_of
 
 if TYPE_CHECKING:
     from truvar._typing import Mask
@@ -29,12 +29,9 @@ def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "t
     )
     classes_before = before.classes
     classes = now.classes
-    names: tuple[str, ...] = ("undecided",)
-    if now.goal.has_thresholds:
-        asked, undecided, other = palette_keys(now.goal)
-        names = (asked, other, undecided)
     changes = [
-        _change(name, getattr(classes_before, name), getattr(classes, name)) for name in names
+        _change(name, getattr(classes_before, name), getattr(classes, name))
+        for name in view_of(now.goal).counted
     ]
     text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
     return f"{text}; {now.reason}" if now.reason else text

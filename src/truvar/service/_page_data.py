@@ -11,6 +11,7 @@ from truvar.acquisition.registry import DEFAULT_POLICY
 from truvar.exceptions import InvalidArgumentError, PointNotInDomainError
 from truvar.inference.sensitivity import sobol_indices
 from truvar.models.diagnostics import NORMAL_95
+from truvar.report.formatting import format_question
 from truvar.report.problem_summary import problem_rows, problem_warnings
 from truvar.service import serializers
 
@@ -114,7 +115,7 @@ def problem_check(problem: Problem, study: Study) -> dict[str, Any]:
         if row["name"] == "policy":  # by the name that a problem file has for it
             row["text"] = problem.spec.get("policy", {}).get("name", DEFAULT_POLICY)
     return {
-        "goal": study.goal.question,
+        "goal": format_question(study),
         "rows": rows,
         "warnings": problem_warnings(problem, study),
         "points": len(domain),

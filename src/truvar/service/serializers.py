@@ -19,11 +19,12 @@ from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
+from truvar.domain.geographic import geographic_columns
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
-from truvar.report.formatting import class_note, column_label
+from truvar.report.formatting import class_note, column_label, format_question
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
@@ -74,7 +75,7 @@ def status(study: Study, result: Result | None = None) -> dict[str, Any]:
         "http"
     ):  # the answer is kept for all clients, so that its warnings suit every one
         data = status_data(study, result)
-    return {**data, "state": _study_state(study), "words": study.goal.question}
+    return {**data, "state": _study_state(study), "words": format_question(study)}
 
 
 def definition(study: Study) -> dict[str, Any]:
@@ -86,11 +87,13 @@ def definition(study: Study) -> dict[str, Any]:
         "levels": study.levels,
         "tasks": study.tasks,
         "vehicles": study.vehicles,
+        "repeats": study.repeats,
     }
     serialized = {name: serialize(part, name) for name, part in parts.items()}
     return {
         **serialized,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -228,7 +231,9 @@ def view(study: Study) -> dict[str, Any]:
         "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
         "travels": study.travels,
+        "learns_cost": study.learns_cost,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
+        "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,

@@ -169,6 +169,7 @@ class CommandMethods(ABC):
         cost: float | None = None,
         key: str | None = None,
         vehicle: str | None = None,
+        exposure: float | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -178,7 +179,8 @@ class CommandMethods(ABC):
             what: The suggestion or its id; or the point that was measured, which need not have been
                 suggested: by column, as a Series such as a row of the domain's table, or as an
                 array in the order of the columns.
-            y: The value: a number, or an array, Series or dictionary of one number.
+            y: The value: a number, or an array, Series or dictionary of one number. With outcome
+                "binary" it is 1 or 0, True or False, "yes" or "no".
             noise: Noise variance that the measurement really had; default: the expected one.
             level: Noise level that was used; only for a point of a study with noise levels.
             task: Name of the task that was measured; only for a point. Default: the target.
@@ -188,6 +190,8 @@ class CommandMethods(ABC):
             vehicle: Vehicle that measured; only for a point of a study with vehicles. Default: the
                 author of the study object if it is a vehicle, otherwise none of them: then no
                 vehicle moves, and no travel is paid.
+            exposure: Time, area or volume that was counted; only with outcome "count". Default:
+                that of the outcome, 1.
 
         Returns:
             The id of the measurement.
@@ -206,7 +210,7 @@ class CommandMethods(ABC):
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle))
+        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle, exposure))
         receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
@@ -303,6 +307,7 @@ class CommandMethods(ABC):
         noise: float | None = None,
         cost: float | None = None,
         was: float | None = None,
+        exposure: float | None = None,
     ) -> None:
         """Replace the value of a measurement.
 
@@ -317,9 +322,10 @@ class CommandMethods(ABC):
             was: The value that is replaced, for a correction that may be made late or twice: if it
                 has been made, nothing changes, and if the measurement has a third value by now, it
                 is refused.
+            exposure: Exposure that the measurement really had; default: as before.
 
         Raises:
-            InvalidMeasurementError: If value, noise or cost cannot be used.
+            InvalidMeasurementError: If value, noise, cost or exposure cannot be used.
             ConflictingMeasurementError: If the measurement has neither the value `was` nor the
                 right one.
             UnknownSuggestionError: If nothing was measured under that id.
@@ -327,7 +333,7 @@ class CommandMethods(ABC):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        self.execute(Correct(what, y, noise, cost, was)).warn(stacklevel=2)
+        self.execute(Correct(what, y, noise, cost, was, exposure)).warn(stacklevel=2)
 
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False
@@ -464,7 +470,7 @@ class CommandMethods(ABC):
 
     def run(
         self,
-        f: Callable[..., float],
+        f: Callable[..., float | tuple[float, float]],
         *,
         budget: float | None = None,
         steps: int | None = None,
@@ -496,7 +502,8 @@ class CommandMethods(ABC):
 
         Args:
             f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks
-                `f(point, task)`, with both `f(point, level, task)`.
+                `f(point, task)`, with both `f(point, level, task)`. It returns the value, or the
+                value and its cost.
             budget: Stop before the total cost exceeds this, counted from the beginning of the
                 study.
             steps: Stop after this number of measurements, counted from the beginning of the study.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
+from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
 from truvar.inference.certificate import certify
@@ -13,7 +14,6 @@ from truvar.inference.inputs import CertificateInputs, reports_average
 from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
-from truvar.models.diagnostics import check_model
 from truvar.study._plausibility import indistinct
 from truvar.study.outliers import outlier_ids
 from truvar.study.result import Best, BestObserved, Result
@@ -65,6 +65,9 @@ class Conclusions:
                 "enough to call the "
                 'study finished; policy "auto" continues'
             )
+        closed = None if self._state.pending else closed_reason(learner)
+        if closed is not None:
+            return closed
         if not self._state.exhausted:
             return None
         if learner.excluded is not None and learner.excluded.all():
@@ -111,6 +114,8 @@ class Conclusions:
         is_averaged = reports_average(learner.surrogate)
         moments = source.user_moments() if is_averaged else learner.moments
         index, point, mean, sd = best_point(learner)
+        if index is not None:
+            mean, sd = (float(moment[index]) for moment in moments)
         inputs = certificate_inputs(state)
         bounds_certificate = certify(inputs)
         measured = [action.site for action, _ in learner.observations if action.task == 0]
@@ -146,12 +151,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
     config = state.config
     learner = state.learner
     posterior = learner.posterior
-    model_check = check_model(
-        posterior,
-        [action.id for action, _ in learner.observations],
-        learned=learner.surrogate.family is not None,
-        fitted=learner.surrogate.fitted,
-    )
+    model_check = learner.surrogate.check()
     too_small = indistinct(state)
     if too_small is not None:
         model_check = model_check.fail_as_indistinct(*too_small)

@@ -6,7 +6,7 @@ The keys of event details are part of the storage format and must not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +19,8 @@ from truvar.domain.action import Action
 from truvar.domain.costs import CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
+from truvar.domain.learned_cost import ExpectedCost
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
@@ -44,6 +46,7 @@ class StudyConfig:
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
+        repeats: Whether places may be measured again, or how often; None: where it pays.
     """
 
     domain: Domain
@@ -56,6 +59,7 @@ class StudyConfig:
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
+    repeats: Repeats = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
@@ -63,7 +67,14 @@ class StudyConfig:
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""
         return ActiveLearner(
-            self.domain, self.goal, self.policy, self.prior, self.cost, self.seed, self.engine
+            self.domain,
+            self.goal,
+            self.policy,
+            self.prior,
+            self.cost,
+            self.seed,
+            self.engine,
+            self.repeats,
         )
 
     def to_details(self) -> dict[str, Any]:
@@ -73,6 +84,8 @@ class StudyConfig:
         }
         if not self.vehicles:
             del details["vehicles"]
+        if self.repeats is None:
+            del details["repeats"]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:
@@ -116,10 +129,9 @@ class StudyConfig:
                 )
         if callable(details["cost"]):
             raise SerializationError(
-                f"cost cannot be stored, got the function {details['cost']!r}; give Cost(...) with "
-                "travel by column, "
-                "Euclidean, GreatCircle, Network or TravelMatrix, which a store can keep, or leave "
-                "out store=..."
+                f"cost cannot be stored, got the function {details['cost']!r}; give what it returns "
+                "as an array with a cost per point of the domain, Cost(...) with travel, or "
+                'cost="learned" and tell the cost of each measurement; or leave out store=...'
             )
         return StudyConfig.from_details(
             {name: deserialize(serialize(part, name)) for name, part in details.items()}
@@ -133,7 +145,7 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
     coordinates = action.point[: len(config.domain.columns)]
     # Values that the user reads may have fewer digits than the coordinates of the model.
     encoded = {} if config.domain.is_plain else {"coordinates": coordinates.tolist()}
-    details = {
+    details: dict[str, Any] = {
         "id": action.id,
         "point": config.domain.named(coordinates),
         **encoded,
@@ -150,6 +162,11 @@ def action_to_details(config: StudyConfig, action: Action) -> dict[str, Any]:
         details["who"] = action.vehicle
     if action.repeats is not None:
         details["repeats"] = action.repeats
+    if action.exposure is not None:
+        details["exposure"] = action.exposure
+    if action.expected_cost is not None:
+        details["expected_cost"] = asdict(action.expected_cost)
+        details["cost_told"] = action.cost_given
     return details
 
 
@@ -168,6 +185,9 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
     if config.prior.tasks is not None:
         task = list(config.prior.tasks.names).index(details["task"])
         coordinates.append(task)
+    expected = details.get("expected_cost")
+    if expected is not None:
+        expected = ExpectedCost(**expected)
     return Action(
         id=details["id"],
         point=np.array(coordinates, dtype=float),
@@ -180,6 +200,9 @@ def action_from_details(config: StudyConfig, details: Mapping[str, Any]) -> Acti
         noise_given=details["noise_told"],
         vehicle=details.get("who"),
         repeats=details.get("repeats"),
+        exposure=details.get("exposure"),
+        expected_cost=expected,
+        cost_given=details.get("cost_told", False),
     )
 
 

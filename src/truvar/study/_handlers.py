@@ -18,6 +18,7 @@ import numpy as np
 from truvar._representation import visible
 from truvar.algorithm import loop
 from truvar.algorithm.availability import place_of
+from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
@@ -33,11 +34,12 @@ from truvar.exceptions import (
 )
 from truvar.messages import for_interface, format_point
 from truvar.storage.base import now
-from truvar.study._inputs import located
+from truvar.study._inputs import check_label, located
 from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._plausibility import correction, implausible, too_small
 from truvar.study._resolve import (
     action_at,
+    actual_parts,
     check_vehicle_of,
     is_corrected,
     recorded_failure,
@@ -75,7 +77,7 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     """Choose suggestions one after the other; each takes the earlier ones into account."""
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=True)
     given = slice_in_context(state.config.domain, command.context)
-    batch: list[Suggestion] = []
+    batch: list[Action] = []
     end: Finished | None = None
     for id_ in state.expired_leases(now()):
         write("expired", id=id_)
@@ -97,9 +99,10 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
                 end = Finished(str(conclusions.exhausted))
         else:
             write("asked", action, until=until, **details)
-            batch.append(suggestion_of(state, action))
-    ids = tuple(suggestion.id for suggestion in batch)
-    return Receipt(ids, state.version, suggestions=tuple(batch), end=end)
+            batch.append(action)
+    ids = tuple(action.id for action in batch)
+    suggestions = tuple(suggestion_of(state, action) for action in batch)
+    return Receipt(ids, state.version, suggestions=suggestions, end=end)
 
 
 def _choose_action(
@@ -111,6 +114,9 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
+    closed = closed_reason(learner) if choice is None else None
+    if closed is not None:
+        raise Finished(closed)
     affordable = table.affordable
     if given is not None and given.fixed is None:
         affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
@@ -124,6 +130,9 @@ def _choose_action(
             "every place of this context is excluded or failed; allow some of them to continue"
         )
     if choice is None and given is not None:
+        closed = closed_reason(learner, given.rows) if given.fixed is None else None
+        if closed is not None:
+            raise Finished(f"in this context {closed}")
         raise Finished("nothing is left to gain in this context")
     if choice is None:
         raise Finished("nothing is left to gain before the pending measurements are told")
@@ -187,6 +196,8 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
     """Write a measured value, unless it is known already."""
     value: Any = command.y
+    if type(value) is not float:
+        value = check_label(value, state.config.prior.outcome)
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
@@ -205,7 +216,7 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     if observation is not None:
         _check_repeated(state, observation, value, command)
         return Receipt((action.id,), state.version)
-    action = with_actual(action, command.noise, command.cost)
+    action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
     options = {} if command.key is None else {"key": str(command.key)}
     write("told", action, y=value, **options)
@@ -245,8 +256,8 @@ def _check_repeated(
 ) -> None:
     """Refuse a measurement that differs from the one recorded under the same id."""
     action, known = observation
-    again = with_actual(action, command.noise, command.cost)
-    if (known, action.noise, action.cost) == (value, again.noise, again.cost):
+    again = with_actual(state, action, command)
+    if (known, actual_parts(action)) == (value, actual_parts(again)):
         return
     id_ = action.id
     correct = for_interface(
@@ -291,7 +302,8 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
     for position in range(len(ids), len(command.values)):
         action = repeated_action(state, measured[0])
         options = {} if keys[position] is None else {"key": keys[position]}
-        write("told", action, y=command.values[position], **options)
+        value = check_label(command.values[position], state.config.prior.outcome)
+        write("told", action, y=value, **options)
         ids.append(action.id)
     return Receipt(tuple(ids), state.version, warnings)
 
@@ -299,9 +311,10 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
 def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> Receipt:
     """Write the right value of a measurement, unless it has it already."""
     action = resolve_observed(state, command.what)
-    corrected = with_actual(action, command.noise, command.cost)
-    if command.was is None or not is_corrected(state, corrected, command.y, command.was):
-        write("corrected", corrected, y=command.y)
+    value = check_label(command.y, state.config.prior.outcome)
+    corrected = with_actual(state, action, command)
+    if command.was is None or not is_corrected(state, corrected, value, command.was):
+        write("corrected", corrected, y=value)
     return Receipt((action.id,), state.version)
 
 
@@ -336,7 +349,9 @@ def handle_fail(state: StudyState, command: Fail, write: EventWriter) -> Receipt
     vehicle = resolve_vehicle(state.config, command.vehicle, write.author, required=False)
     action = resolve_action(state, what, level, vehicle=vehicle, include_expired=True)
     check_vehicle_of(action, command.vehicle)
-    write("failed", with_actual(action, None, command.cost), reason=_text(command.reason))
+    if command.cost is not None:
+        action = replace(action, cost=command.cost)
+    write("failed", action, reason=_text(command.reason))
     return Receipt((action.id,), state.version)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from truvar.domain.domain import Domain
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import for_interface
+from truvar.models.likelihoods import Binary, Outcome
 from truvar.validation import check_cost, check_finite, check_nonnegative
 
 if TYPE_CHECKING:
@@ -82,6 +83,55 @@ def as_value(y: Any) -> Any:
     return values[0]
 
 
+class Label(float):
+    """A yes or no as 1 or 0, which only a study with such an outcome takes."""
+
+
+_LABELS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+
+
+def as_label(y: Any) -> Label | None:
+    """Return a Boolean, or a word such as "yes", as a label; None for anything else."""
+    if isinstance(y, bool | np.bool_ | Label):
+        return Label(y)
+    value = _LABELS.get(y.strip().lower()) if isinstance(y, str) else None
+    return None if value is None else Label(value)
+
+
+def check_label(value: Any, outcome: Outcome | None) -> float:
+    """Return a checked value as a float.
+
+    Raises:
+        InvalidMeasurementError: If it is a yes or no, and the study takes numbers.
+    """
+    if isinstance(value, Label) and not isinstance(outcome, Binary):
+        words = for_interface(str(bool(value)), cli="yes" if value else "no")
+        raise InvalidMeasurementError(
+            f"the measured value y must be a number, got {words}; give a finite number"
+        )
+    return float(value)
+
+
+def check_exposure(exposure: Any) -> float | None:
+    """Return the exposure of a measurement as a float.
+
+    Raises:
+        InvalidMeasurementError: If it is not a number > 0.
+    """
+    if exposure is None:
+        return None
+    try:
+        value = check_finite(exposure, "exposure")
+    except InvalidArgumentError as error:
+        raise InvalidMeasurementError(str(error)) from None
+    if not value > 0:
+        raise InvalidMeasurementError(
+            f"exposure must be > 0, got {exposure!r}; give the time, area or volume that was "
+            "counted"
+        )
+    return value
+
+
 def check_measurement(
     y: Any, noise: Any, cost: Any, *, corrects: bool = False
 ) -> tuple[float, float | None, float | None]:
@@ -99,7 +149,9 @@ def check_measurement(
             or the cost is above `MAX_COST`.
     """
     try:
-        value = check_finite(as_value(y), "the measured value y")
+        own = as_value(y)
+        label = None if type(own) is float else as_label(own)
+        value = check_finite(own, "the measured value y") if label is None else label
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_cost(cost, "cost")
     except InvalidArgumentError as error:

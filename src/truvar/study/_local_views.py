@@ -17,6 +17,7 @@ from truvar.domain.exclusions import Exclusion
 from truvar.exceptions import InvalidModelError
 from truvar.messages import for_interface
 from truvar.models.kernels import to_sklearn
+from truvar.models.likelihoods import Outcome
 from truvar.models.transforms import OutputTransform
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
@@ -86,6 +87,11 @@ class LocalViews:
         """The transform of the modelled values, as given or last fitted; default: identity."""
         return self._learner.surrogate.transform
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """The kind of value that a measurement gives; None: a number with normal noise."""
+        return self._state.config.prior.outcome
+
     def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """Draw a value that a pending suggestion could give.
 
@@ -95,10 +101,8 @@ class LocalViews:
             what: A pending suggestion or its id.
             rng: Source of randomness.
         """
-        mean, variance = self._learner.surrogate.predict_measurement(
-            resolve_action(self._state, what)
-        )
-        return float(rng.normal(mean, np.sqrt(variance)))
+        action = resolve_action(self._state, what)
+        return self._learner.surrogate.sample_measurement(action, rng)
 
     def theory_setting(self) -> TheorySetting:
         """Return the argument of `truvar.theory`: prior, noise, cost of measurements, epochs.

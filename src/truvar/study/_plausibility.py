@@ -15,6 +15,7 @@ from truvar._typing import Array
 from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
+from truvar.models.likelihoods import Binary
 from truvar.models.transforms import SMALLEST_UNIT
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         value: The value.
     """
     surrogate = state.learner.surrogate
+    if surrogate.outcome is not None and isinstance(surrogate.outcome, Binary):
+        return None  # an unexpected answer is no mistake
     told = [*state.learner.observations, *(state.deferred.observations if state.deferred else ())]
     values = [y for each, y in told if each.task == action.task]
     tasks = surrogate.tasks

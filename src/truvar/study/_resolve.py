@@ -18,6 +18,7 @@ from truvar.exceptions import (
 from truvar.messages import for_interface, format_point
 from truvar.study._inputs import PointLike, as_point
 from truvar.study._state import StudyState
+from truvar.study.commands import Correct, Tell
 from truvar.study.suggestion import Suggestion, suggestion_of
 from truvar.study.vehicles import departure
 
@@ -114,7 +115,7 @@ def is_corrected(state: StudyState, corrected: Action, value: float, was: float)
     if observation is None:
         raise AssertionError("a measurement that can be corrected has a value")
     action, known = observation
-    if (known, action.noise, action.cost) == (value, corrected.noise, corrected.cost):
+    if (known, actual_parts(action)) == (value, actual_parts(corrected)):
         return True
     if known != was:
         raise ConflictingMeasurementError(
@@ -161,6 +162,7 @@ def action_at(
         vehicle: The vehicle that measures.
     """
     point = np.array(table.points[row])
+    cost = float(table.cost[row, column])
     return Action(
         id=state.next_id,
         point=point,
@@ -168,9 +170,10 @@ def action_at(
         level=level,
         task=0 if state.config.prior.tasks is None else int(point[-1]),
         noise=float(table.noise[row, column]),
-        cost=float(table.cost[row, column]),
+        cost=cost,
         gain=gain,
         vehicle=vehicle,
+        expected_cost=state.learner.costs.expected(point, cost),
     )
 
 
@@ -185,7 +188,7 @@ def repeated_action(state: StudyState, action: Action) -> Action:
     again = action_at(
         state, here, row, column, site=action.site, level=action.level, vehicle=action.vehicle
     )
-    return replace(again, repeats=action.id)
+    return replace(again, repeats=action.id, exposure=action.exposure)
 
 
 def check_vehicle_of(action: Action, vehicle: str | None) -> None:
@@ -201,13 +204,50 @@ def check_vehicle_of(action: Action, vehicle: str | None) -> None:
         )
 
 
-def with_actual(action: Action, noise: float | None, cost: float | None) -> Action:
-    """Return the action with its actual noise and cost; None keeps the expected one."""
+def with_actual(state: StudyState, action: Action, command: Tell | Correct) -> Action:
+    """Return the action with its actual noise, cost and exposure; None keeps the expected one.
+
+    Raises:
+        InvalidMeasurementError: If the values of the study have no such noise or exposure, or
+            costs are learned and this one is 0.
+    """
+    if command.noise is None and command.cost is None and command.exposure is None:
+        return action
+    outcome = state.config.prior.outcome
+    noise = command.noise
+    if noise == 0 and outcome is not None:
+        noise = None  # as tables of such measurements have it
+    if noise is not None and outcome is not None:
+        raise InvalidMeasurementError(
+            f"with outcome {outcome.name!r} a measurement has no noise variance, got "
+            f"{noise:g}; leave it out"
+        )
+    if command.exposure is not None and not (outcome is not None and outcome.takes_exposure):
+        raise InvalidMeasurementError(
+            f'only measurements of a study with outcome "count" have an exposure, got '
+            f"{command.exposure:g}; leave it out"
+        )
+    actual = {"cost": command.cost, "exposure": command.exposure}
+    changed: dict[str, Any] = {name: part for name, part in actual.items() if part is not None}
+    if command.cost is not None and action.expected_cost is not None:
+        _check_learned_cost(command.cost)
+        changed["cost_given"] = True
     if noise is not None:
-        action = replace(action, noise=noise, noise_given=True)
-    if cost is not None:
-        action = replace(action, cost=cost)
-    return action
+        changed |= {"noise": noise, "noise_given": True}
+    return replace(action, **changed) if changed else action
+
+
+def _check_learned_cost(cost: float) -> None:
+    if cost == 0:
+        raise InvalidMeasurementError(
+            "costs are learned on the logarithmic scale and must be above 0, got 0; give the "
+            "measured cost, or leave it out, and the expected one counts"
+        )
+
+
+def actual_parts(action: Action) -> tuple[float, float, float | None]:
+    """Return what a measurement is told with beside its value: noise, cost and exposure."""
+    return action.noise, action.cost, action.exposure
 
 
 def _action_at_point(

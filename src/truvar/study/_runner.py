@@ -53,7 +53,7 @@ Callback = Callable[[Any, Suggestion, float], object]
 
 def run(
     study: BaseStudy,
-    f: Callable[..., float],
+    f: Callable[..., float | tuple[float, float]],
     limits: RunLimits,
     *,
     executor: Any = None,
@@ -185,7 +185,7 @@ class _Run:
     def __init__(
         self,
         study: BaseStudy,
-        f: Callable[..., float],
+        f: Callable[..., float | tuple[float, float]],
         limits: RunLimits,
         pool: WorkerPool | SimulatedPool,
         progress: Callable[[Any], object],
@@ -371,8 +371,8 @@ class _Run:
         for future in futures:
             suggestion = self.running[future]
             try:
-                value = _finite(future.result())
-                self._tell(suggestion, value)
+                value, cost = _measured(future.result())
+                self._tell(suggestion, value, cost)
             except BrokenExecutor as error:
                 interrupted.append(suggestion)
                 broken = error
@@ -392,9 +392,9 @@ class _Run:
             self._handle_failure(suggestion, failure, self.to_repeat)
         return interrupted, broken
 
-    def _tell(self, suggestion: Suggestion, value: Any) -> None:
+    def _tell(self, suggestion: Suggestion, value: Any, cost: Any) -> None:
         """Tell a value that a program measured, which cannot be mistyped."""
-        self.study.execute(Tell(suggestion, value, typed=False)).warn(stacklevel=7)
+        self.study.execute(Tell(suggestion, value, cost=cost, typed=False)).warn(stacklevel=7)
 
     def _call_back(self, suggestion: Suggestion, value: float) -> None:
         """Call the callbacks, all of them; one that returns True or a text ends the run."""
@@ -461,7 +461,8 @@ class _Run:
                 with suppress(
                     BaseException
                 ):  # the run ends for another reason, which must not be hidden
-                    self.study.tell(self.running[future], _finite(future.result()))
+                    value, cost = _measured(future.result())
+                    self.study.tell(self.running[future], value, cost=cost)
             for future in self.running:
                 future.cancel()
         finally:
@@ -472,11 +473,19 @@ class _Run:
             self.pool.close()
 
 
-def _finite(value: Any) -> Any:
-    """Return the value of a function; None, NaN or an infinite number mean that it has none."""
+def _measured(returned: Any) -> tuple[Any, Any]:
+    """Return the value that a function returned, and the cost if it returned both.
+
+    Raises:
+        InvalidMeasurementError: If it returned None, NaN or an infinite number: it has no value.
+    """
+    cost = None
+    value = returned
+    if isinstance(returned, tuple) and len(returned) == 2:
+        value, cost = returned
     if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
         raise InvalidMeasurementError(f"the function returned {value}")
-    return value
+    return value, cost
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
+from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
 from truvar.study._command_methods import CommandMethods
@@ -40,7 +41,10 @@ class BaseStudy(CommandMethods):
         tasks: The tasks that may be measured; None if there is only the target.
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
+        learns_cost: Whether costs are learned from those told with the values.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
+        repeats: Whether a place may be suggested again, or the number of measurements of a place;
+            None: where it pays.
         must_return: Whether the return leg to the start is compulsory.
     """
 
@@ -53,7 +57,9 @@ class BaseStudy(CommandMethods):
     tasks: Tasks | None
     levels: NoiseLevels | None
     travels: bool
+    learns_cost: bool
     vehicles: dict[str, Vehicle]
+    repeats: Repeats
     must_return: bool
 
     returns = deprecated_attribute("must_return", removed_in="0.5.0")

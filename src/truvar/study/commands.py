@@ -78,6 +78,13 @@ ARGUMENTS: dict[str, Argument] = {
     "cost": Argument(
         float, "Actual cost of the measurement.", {"ge": 0}, is_option=True, is_measured=True
     ),
+    "exposure": Argument(
+        float,
+        "Exposure of a measurement that counts events, such as its duration.",
+        {"gt": 0},
+        is_option=True,
+        is_measured=True,
+    ),
     "level": Argument(
         int,
         "Noise level that was used, if a point is given.",
@@ -249,20 +256,22 @@ class Tell(Command):
     cost: float | None = None
     key: str | None = None
     vehicle: str | None = None
+    exposure: float | None = None
     typed: bool = True
 
     def check(self) -> Self:
-        """Return the command with value, noise and cost as floats.
+        """Return the command with value, noise, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
-        from truvar.study._inputs import check_measurement
+        from truvar.study._inputs import check_exposure, check_measurement
 
         value, noise, cost = check_measurement(self.y, self.noise, self.cost)
-        if value is self.y and noise is self.noise and cost is self.cost:
+        exposure = None if self.exposure is None else check_exposure(self.exposure)
+        if value is self.y and (noise, cost, exposure) == (self.noise, self.cost, self.exposure):
             return self
-        return replace(self, y=value, noise=noise, cost=cost)
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
 
 
 @dataclass(frozen=True)
@@ -334,17 +343,19 @@ class Correct(Command):
     noise: float | None = None
     cost: float | None = None
     was: float | None = None
+    exposure: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise and cost as floats.
+        """Return the command with value, noise, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
-        from truvar.study._inputs import check_measurement
+        from truvar.study._inputs import check_exposure, check_measurement
 
         value, noise, cost = check_measurement(self.y, self.noise, self.cost, corrects=True)
-        return replace(self, y=value, noise=noise, cost=cost)
+        exposure = check_exposure(self.exposure)
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
 
 
 @dataclass(frozen=True)

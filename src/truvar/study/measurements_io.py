@@ -20,7 +20,7 @@ from truvar.domain.labels import can_be_given, label_columns, labelled_point, ro
 from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
-from truvar.study._inputs import located
+from truvar.study._inputs import as_label, located
 from truvar.study.commands import Receipt, Tell, TellAll
 from truvar.tabular.csv_cells import unquote_cell
 from truvar.tabular.delimited import (
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
     from truvar.study.study import Study
 
-_OPTION_COLUMNS = ("noise", "cost", "level", "task", "vehicle", "who")  # who: a vehicle
+# of measurements beside id, coordinates and value; who: a vehicle
+_OPTION_COLUMNS = ("noise", "cost", "exposure", "level", "task", "vehicle", "who")
 _IGNORED_COLUMNS = (
     "index",
     "label",
@@ -170,6 +171,9 @@ def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
         target: The words that say what was measured.
         corrects: Whether it takes the place of another value.
     """
+    label = as_label(word)
+    if label is not None:
+        return label
     if not is_missing(word):
         return parse_number(word, "the measured value")
     remedy = f"or say that the measurement failed: truvar fail {target} --reason TEXT"
@@ -393,7 +397,9 @@ class MeasurementReader:
     def _read(self, cells: Mapping[str, Any], source: str) -> MeasurementInput | None:
         if cells[self._columns["value"]] is None:
             return None
-        value = self._number(cells[self._columns["value"]], "the value")
+        cell = cells[self._columns["value"]]
+        label = as_label(cell)
+        value = self._number(cell, "the value") if label is None else label
         options = self._options(cells)
         given = cells.get(self._columns["id"])
         id_ = None if given is None else as_integer(given)

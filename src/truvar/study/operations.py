@@ -108,6 +108,7 @@ class Told(ActionOperation):
             and not action.noise_given
             and suggested.noise == action.noise
             and suggested.cost == action.cost
+            and suggested.exposure == action.exposure
         ):
             action = suggested  # its row is in the posterior already
         is_deferred = self.with_next or state.deferred is not None

@@ -37,6 +37,8 @@ class MeasurementRecord:
             told as a repeat.
         label: Label of the row in the user's own table; None if there is no table.
         key: The key that it was told with; None without one.
+        exposure: The exposure that it was told with; None without one.
+        cost_told: Whether `cost` was told rather than expected; None unless costs are learned.
     """
 
     id: int
@@ -52,6 +54,8 @@ class MeasurementRecord:
     repeats: int | None = None
     label: Any = None
     key: str | None = None
+    exposure: float | None = None
+    cost_told: bool | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -94,6 +98,8 @@ class FailureRecord:
 def _json_fields(record: MeasurementRecord | FailureRecord) -> dict[str, Any]:
     data = asdict(record)
     data["who"] = data.pop("vehicle")  # as earlier releases call it
+    if data.get("exposure", 0) is None:
+        del data["exposure"]
     return data
 
 
@@ -146,6 +152,8 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 repeats=action.repeats,
                 label=domain.label(index),
                 key=keys.get(action.id),
+                exposure=action.exposure,
+                cost_told=action.cost_told,
             )
         )
     return records
@@ -177,9 +185,11 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
     more: dict[str, list[Any]] = {
         "who": [record.vehicle for record in records],
         "repeats": [record.repeats for record in records],
+        "exposure": [record.exposure for record in records],
     }
+    types = {"repeats": "Int64", "exposure": "float64"}
     for name, own in more.items():
-        if any(value is not None for value in own):  # only where there are vehicles or repeats
+        if any(value is not None for value in own):  # only where there are such
             heading = f"{name}_" if name in columns else name
-            frame[heading] = pd.Series(own, dtype="Int64" if name == "repeats" else object)
+            frame[heading] = pd.Series(own, dtype=types.get(name, "object"))
     return frame

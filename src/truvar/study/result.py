@@ -353,7 +353,7 @@ class Result(MapProperties):
 
     @property
     def threshold(self) -> float | None:
-        """The threshold h of a level set; for `fraction_of_max` that share of the largest posterior mean.
+        """The threshold h of a level set; an implicit one follows from the best posterior mean.
 
         None for an optimum, and for several thresholds, which `thresholds` has.
         """

@@ -21,6 +21,8 @@ from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
+from truvar.domain.learned_cost import as_cost
+from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
@@ -31,6 +33,7 @@ from truvar.exceptions import (
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
+from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
 from truvar.models.priors import Learned, Prior
 from truvar.storage.base import Event as StoredEvent
@@ -95,6 +98,10 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        outcome: What a measurement gives: None for a number with normal noise, "binary" or
+            `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
+            Thresholds and statements are then about the probability of a yes, or the rate of the
+            events, and kernel, mean and noise are learned.
         transform: How values are transformed before they are modelled, as the field of `Learned`:
             "auto" for a power of them if they call for one, "log" for their logarithms, "none".
             With "log" a given mean or noise variance is that of the logarithms. Default: that of
@@ -102,10 +109,15 @@ class Study(BaseStudy, LocalViews):
         exact_model: Whether claims take a given kernel as the truth. By default it is a prior: it
             shares claims with a learned kernel, by how well each explains the measurements.
         cost: Cost of a measurement: a number, column name, array, function of the points and the
-            last one, or `Cost`. Default: 1, or the cost of the noise level.
+            last one, or `Cost`; "learned" or `LearnedCost` where it is only known afterwards and
+            told with the value. Default: 1, or the cost of the noise level.
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
+        repeats: Whether a place may be suggested again: False for exact or destructive
+            measurements, a number for that many measurements of a place, True wherever it pays per
+            unit cost. Default: where it pays, but a batch goes to other places rather than save
+            travel. Values that are told are always taken.
         policy: How the next measurement is chosen: a policy or its name; default: "auto".
             `TruVaR()` is the algorithm of the paper.
         start: The first suggestion: "random", an index or a point; default: the policy's own
@@ -145,11 +157,13 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
+        repeats: bool | int | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -175,13 +189,14 @@ class Study(BaseStudy, LocalViews):
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks, exact_model),
-            cost=cost,
+            prior=Prior(family, mean, noise, tasks, exact_model, outcome_named(outcome)),
+            cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
             limits=check_study_limits(limits, goal),
             vehicles=check_vehicles(vehicles),
+            repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")
         if isinstance(tasks, Tasks):
@@ -209,7 +224,9 @@ class Study(BaseStudy, LocalViews):
         self.tasks = config.prior.tasks
         self.levels = actions.noise_levels
         self.travels = actions.travels
+        self.learns_cost = actions.learns_cost
         self.vehicles = dict(config.vehicles)
+        self.repeats = config.repeats
         self.must_return = actions.must_return
         self._state = state
         self._session = StudySession(state, event_log)

@@ -16,6 +16,7 @@ from truvar.exceptions import Finished, InvalidArgumentError
 from truvar.messages import for_interface, unknown_name
 
 if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
     from truvar.study._events import StudyConfig
     from truvar.study._state import StudyState
     from truvar.study.base import BaseStudy
@@ -38,6 +39,8 @@ class VehicleStatus:
         budget: Its own budget; None if it has none.
         left: What is left of it after measurements, pending suggestions and the return leg; None
             without a budget.
+        start: Where it is before its first measurement: coordinates by column, the name of a
+            place, or None if it pays no travel to its first measurement.
     """
 
     name: str | None
@@ -49,6 +52,7 @@ class VehicleStatus:
     return_cost: float
     budget: float | None
     left: float | None
+    start: dict[str, float] | str | None = None
 
     way_back = deprecated_attribute("return_cost", removed_in="0.5.0")
 
@@ -218,9 +222,7 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
     left = None if budget is None else budget - _committed(state, vehicle) - back
     return VehicleStatus(
         name=vehicle,
-        position=state.config.domain.named(position)
-        if isinstance(position, np.ndarray)
-        else position,
+        position=_named_position(state.config.domain, position),
         steps=sum(action.vehicle == vehicle for action, _ in state.learner.observations),
         spent=_spent_by(state, vehicle),
         pending=tuple(action.id for action in pending),
@@ -228,7 +230,19 @@ def _status(state: StudyState, vehicle: str | None) -> VehicleStatus:
         return_cost=back,
         budget=budget,
         left=left,
+        start=_named_position(state.config.domain, _start_position(state, vehicle)),
     )
+
+
+def _named_position(domain: Domain, position: Array | str | None) -> dict[str, Any] | str | None:
+    """Return a position by column, without coordinates that are not known."""
+    if position is None or isinstance(position, str):
+        return position
+    known = np.isfinite(position)
+    named = domain.named(np.where(known, position, domain.points[0]))
+    return {
+        name: named[name] for name, is_known in zip(domain.columns, known, strict=True) if is_known
+    }
 
 
 def _return_cost(state: StudyState, vehicle: str | None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from truvar.exceptions import InvalidModelError
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
+
+Side = Literal["above", "below"]  # of a threshold
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,11 @@ class Goal(ABC):
     @abstractmethod
     def sign(self) -> int:
         """Direction of good values: 1, or -1 when small values are good."""
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The class of points that is asked for, and the other one."""
+        return ("above", "below")
 
     @property
     @abstractmethod

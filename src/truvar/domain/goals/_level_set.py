@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.domain.goals._base import Goal, Regions, Score
+from truvar.domain.goals._base import Goal, Regions, Score, Side
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
-
-Side = Literal["above", "below"]  # of a threshold
 
 
 class _ThresholdGoal(Goal):
@@ -56,6 +54,10 @@ class LevelSet(_ThresholdGoal):
             minimum are those not above it.
         side: The side of the threshold that is asked for, "above" or "below". A value on the
             threshold belongs to it.
+        within: Find the points that are as good as the best up to this margin, in the units of the
+            values: the threshold is the unknown maximum minus the margin.
+        within_of_min: The same for a minimum: find the points below the unknown minimum plus this
+            margin.
 
     Raises:
         InvalidArgumentError: If none or several are given, or a number is out of range.
@@ -64,6 +66,7 @@ class LevelSet(_ThresholdGoal):
         >>> LevelSet(7.0)
         >>> LevelSet(below=4.0)
         >>> LevelSet(fraction_of_max=0.8)
+        >>> LevelSet(within=0.02)
         >>> LevelSet([5, 7, 10])
     """
 
@@ -74,6 +77,8 @@ class LevelSet(_ThresholdGoal):
     between: InitVar[Sequence[float] | None] = None
     side: Side = "above"
     below: InitVar[float | None] = None
+    within: float | None = None
+    within_of_min: float | None = None
 
     def __new__(
         cls,
@@ -84,17 +89,26 @@ class LevelSet(_ThresholdGoal):
         between: Sequence[float] | None = None,
         side: Side = "above",
         below: float | None = None,
+        within: float | None = None,
+        within_of_min: float | None = None,
     ) -> Self:
         """Return a level set, or `Bands` for several thresholds."""
         several: Any = threshold if between is None else between
         is_number = several is None or isinstance(several, (str, bytes)) or np.ndim(several) == 0
         if between is None and is_number:
             return super().__new__(cls)
-        others = (fraction_of_max, fraction_of_min, None if between is None else threshold, below)
+        others = (
+            fraction_of_max,
+            fraction_of_min,
+            None if between is None else threshold,
+            below,
+            within,
+            within_of_min,
+        )
         if any(given is not None for given in others):
             raise InvalidArgumentError(
-                "a level set has thresholds, between=(low, high), below or a fraction, got several "
-                "of them; give one"
+                "a level set has thresholds, between=(low, high), below, a fraction or a margin "
+                "within, got several of them; give one"
             )
         if side != "above":
             raise InvalidArgumentError(
@@ -114,14 +128,16 @@ class LevelSet(_ThresholdGoal):
                 ("fraction_of_max", self.fraction_of_max),
                 ("fraction_of_min", self.fraction_of_min),
                 ("below", below),
+                ("within", self.within),
+                ("within_of_min", self.within_of_min),
             )
             if value is not None
         ]
         if len(given) != 1:
             raise InvalidArgumentError(
-                "a level set needs either a threshold, below or fraction_of_max: LevelSet(7.0), "
-                "LevelSet(below=4.0) or "
-                f"LevelSet(fraction_of_max=0.8), got {' and '.join(given) or 'none of them'}; give "
+                "a level set needs either a threshold, below, fraction_of_max or within: "
+                "LevelSet(7.0), LevelSet(below=4.0), LevelSet(fraction_of_max=0.8) or "
+                f"LevelSet(within=0.02), got {' and '.join(given) or 'none of them'}; give "
                 "one"
             )
         if below is not None:
@@ -131,7 +147,9 @@ class LevelSet(_ThresholdGoal):
             raise InvalidArgumentError(
                 f"side must be 'above' or 'below', got {self.side!r}; give one of them"
             )
-        if self.side == "below" and self.threshold is None:
+        if self.within_of_min is not None:
+            object.__setattr__(self, "side", "below")
+        elif self.side == "below" and self.threshold is None:
             raise InvalidArgumentError(
                 f"the points below are asked for with a threshold, got {given[0]}; give the "
                 "threshold itself, such as LevelSet(below=4.0)"
@@ -140,6 +158,12 @@ class LevelSet(_ThresholdGoal):
             object.__setattr__(
                 self, "threshold", check_finite(self.threshold, "the threshold of a level set")
             )
+        elif self.within is not None:
+            margin = check_positive(self.within, "within", example="0.02")
+            object.__setattr__(self, "within", margin)
+        elif self.within_of_min is not None:
+            margin = check_positive(self.within_of_min, "within_of_min", example="0.02")
+            object.__setattr__(self, "within_of_min", margin)
         elif self.fraction_of_max is not None:
             _check_fraction_of_max(self.fraction_of_max)
         else:
@@ -151,6 +175,8 @@ class LevelSet(_ThresholdGoal):
             name: self.threshold,
             "fraction_of_max": self.fraction_of_max,
             "fraction_of_min": self.fraction_of_min,
+            "within": self.within,
+            "within_of_min": self.within_of_min,
             "monotone": self.monotone,
         }
         parts = [f"{key}={value!r}" for key, value in given.items() if value is not None]
@@ -163,26 +189,44 @@ class LevelSet(_ThresholdGoal):
                 f"LevelSet({given}{self.threshold:g})",
                 problem=f"a level set {self.side} {self.threshold:g}",
             )
-        name = "fraction_of_min" if self.fraction_of_max is None else "fraction_of_max"
-        share = getattr(self, name)
-        words = f"a level set above {100 * share:g} % of the {self.optimum_name}"
-        return for_interface(f"LevelSet({name}={share:g})", problem=words)
+        names = ("fraction_of_max", "fraction_of_min", "within", "within_of_min")
+        name = next(name for name in names if getattr(self, name) is not None)
+        return for_interface(
+            f"LevelSet({name}={getattr(self, name):g})", problem=f"a level set {self.summary}"
+        )
 
     def thresholds(self, lower: Array, upper: Array) -> tuple[float, float]:
         """Return the smallest and largest value that h can have; equal if it is explicit.
 
         For a fraction of the maximum they are h_pes and h_opt of Gotovos et al. (2013), the
         fraction of the largest lower and of the largest upper bound. For a multiple of the minimum
-        they are that of the smallest ones.
+        they are that of the smallest ones, and a margin is added to the bounds of the optimum.
         """
         if self.threshold is not None:
             return self.threshold, self.threshold
-        if self.fraction_of_min is not None:
-            return self.fraction_of_min * float(lower.min()), self.fraction_of_min * float(
-                upper.min()
-            )
-        fraction = float(self.fraction_of_max or 0.0)
-        return fraction * float(lower.max()), fraction * float(upper.max())
+        least, greatest = (
+            self.implicit_threshold(np.min(bound) if self.is_from_minimum else np.max(bound))
+            for bound in (lower, upper)
+        )
+        return float(least), float(greatest)
+
+    def implicit_threshold(self, optimum: Array | float) -> Array:
+        """Return the threshold that belongs to each of some values of the optimum."""
+        if self.within is not None:
+            return np.asarray(optimum - self.within)
+        if self.within_of_min is not None:
+            return np.asarray(optimum + self.within_of_min)
+        return np.asarray(self.threshold_share * optimum)
+
+    @property
+    def is_from_minimum(self) -> bool:
+        """Whether the threshold is implicit and depends on the minimum."""
+        return self.fraction_of_min is not None or self.within_of_min is not None
+
+    @property
+    def margin(self) -> float | None:
+        """The margin within which points are as good as the best; None without one."""
+        return self.within_of_min if self.within is None else self.within
 
     @property
     def sign(self) -> int:
@@ -207,6 +251,8 @@ class LevelSet(_ThresholdGoal):
         """The goal as a question."""
         if self.threshold is not None:
             return f"where is the value {self.side} {self.threshold:g}?"
+        if self.margin is not None:
+            return f"where is the value {self.summary} one?"
         return f"where is the value {self.summary.replace(' the ', ' its ')}?"
 
     @property
@@ -214,6 +260,10 @@ class LevelSet(_ThresholdGoal):
         """Side and threshold: "above 7", "above 80 % of the maximum"."""
         if self.threshold is not None:
             return f"{self.side} {self.threshold:g}"
+        if self.margin is not None:
+            return (
+                f"within {self.margin:g} of the {'lowest' if self.is_from_minimum else 'highest'}"
+            )
         return f"above {100 * self.threshold_share:g} % of the {self.optimum_name}"
 
     @property
@@ -224,6 +274,8 @@ class LevelSet(_ThresholdGoal):
     @property
     def threshold_share(self) -> float:
         """Share of the unknown optimum that the threshold is; 0 if it is given."""
+        if self.margin is not None:
+            return 1.0
         return self.fraction_of_max or self.fraction_of_min or 0.0
 
     @property
@@ -231,7 +283,7 @@ class LevelSet(_ThresholdGoal):
         """Direction of the optimum that the threshold is a share of; 0 if it is given."""
         if self.threshold is not None:
             return 0
-        return 1 if self.fraction_of_min is None else -1
+        return -1 if self.is_from_minimum else 1
 
     @property
     def learns_power(self) -> bool:
@@ -252,8 +304,9 @@ class LevelSet(_ThresholdGoal):
     def check_logarithm(self, option: str) -> None:
         """Check that the threshold has a logarithm."""
         if self.threshold is None:
+            reason = "share of their maximum" if self.margin is None else "margin in your units"
             raise InvalidModelError(
-                f"logarithms have no share of their maximum, got {self} with {option}; give the "
+                f"logarithms have no {reason}, got {self} with {option}; give the "
                 "threshold itself, or leave out the transform"
             )
         super().check_logarithm(option)
@@ -270,7 +323,7 @@ class LevelSet(_ThresholdGoal):
     @property
     def optimum_name(self) -> str:
         """The optimum that an implicit threshold is a share of: "maximum" or "minimum"."""
-        return "maximum" if self.fraction_of_min is None else "minimum"
+        return "minimum" if self.is_from_minimum else "maximum"
 
     def update(self, regions: Regions, lower: Array, upper: Array) -> Regions:
         """Return the points that are above the threshold, those below it, and the undecided ones."""
@@ -285,7 +338,7 @@ class LevelSet(_ThresholdGoal):
         """Return M_t, and for a fraction of the optimum the points that can be the optimum."""
         if self.threshold is not None:
             return regions.potential
-        if self.fraction_of_min is not None:
+        if self.is_from_minimum:
             return np.asarray(regions.potential | (lower <= upper.min()))
         return np.asarray(regions.potential | (upper >= lower.max()))
 
@@ -319,7 +372,6 @@ class Bands(_ThresholdGoal):
     inside: bool = False
     monotone: bool | None = None
     sign = 1
-    sides = ("above", "below")
     fraction_of_max = None
     fraction_of_min = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from truvar.models.hyperparameters.base import AnyModel, Fit, Hyperparameters, Setting
 from truvar.models.hyperparameters.known import Known
 from truvar.models.hyperparameters.noise import LearnedNoise
+from truvar.models.likelihoods import Outcome
 
 __all__ = [
     "AnyModel",
@@ -30,6 +31,10 @@ def hyperparameters_for(setting: Setting) -> Hyperparameters:
         from truvar.models.hyperparameters.tasks import LearnedTasks
 
         return LearnedTasks(setting, tasks)
+    if family is not None and isinstance(setting.likelihood, Outcome):
+        from truvar.models.hyperparameters._latent import LearnedLatent
+
+        return LearnedLatent(setting, family, setting.likelihood)
     if family is None:
         return LearnedNoise(setting) if setting.noise is None else Known(setting)
     if family.marginalise:

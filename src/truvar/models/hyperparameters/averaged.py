@@ -63,15 +63,16 @@ class SampledFit(Fit):
         """Positions of the observations that are left out."""
         return self.model.outliers
 
-    def new_ensemble(self, count: int) -> Ensemble | None:
-        """Return the prior averaged over the hyperparameters, for so many observations."""
+    def new_ensemble(self, observations: Observations) -> Ensemble | None:
+        """Return the prior averaged over the hyperparameters, for these observations."""
         n_members = len(self.averaged.signal) - 1
+        count = len(observations)
         if n_members == 0 or affordable_factors(len(self.setting.domain), count) < 2:
             return None
-        return self._ensemble(count)
+        return self._ensemble(observations)
 
     @abstractmethod
-    def _ensemble(self, count: int) -> Ensemble: ...
+    def _ensemble(self, observations: Observations) -> Ensemble: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,10 +81,14 @@ class _AveragedFit(SampledFit):
 
     model: EnsembleModel
 
-    def _ensemble(self, count: int) -> Ensemble:
+    def _ensemble(self, observations: Observations) -> Ensemble:
         setting = self.setting
         return Ensemble(
-            self.model, setting.domain.points, setting.mean, count, setting.mean_function
+            self.model,
+            setting.domain.points,
+            setting.mean,
+            len(observations),
+            setting.mean_function,
         )
 
     def _deviation(self, action: Action, y: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from truvar.models.ensemble import Ensemble, EnsembleModel
 from truvar.models.fit import Model, fit, fit_kernel, training_data
 from truvar.models.frozen import FrozenPosterior
 from truvar.models.kernels import Coregionalized, check_kernel, with_categories
-from truvar.models.likelihoods import LIKELIHOODS, Gaussian
+from truvar.models.likelihoods import LIKELIHOODS, Gaussian, Latent, Outcome
 from truvar.models.mean import MeanFunction, is_mean_function
 from truvar.models.observations import Observations
 from truvar.models.priors import Learned, Prior, constant_mean, family_to_learn
@@ -63,7 +63,7 @@ class Setting:
         direction: 1 if the highest values are looked for, -1 if the lowest, 0 if neither.
         n_initial: Number of observations before a learned kernel or learned tasks are used.
         exact_model: Whether claims take a given kernel as the truth.
-        likelihood: Name of the observation model.
+        likelihood: Name of the observation model, or the kind of values that are not normal.
     """
 
     domain: Domain
@@ -79,7 +79,7 @@ class Setting:
     direction: int
     n_initial: int = 0
     exact_model: bool = False
-    likelihood: str = "gaussian"
+    likelihood: str | Outcome = "gaussian"
 
     @classmethod
     def of(
@@ -97,6 +97,8 @@ class Setting:
             InvalidModelError: If kernel, mean, noise and tasks do not make a model.
         """
         family = family_to_learn(prior)
+        if prior.outcome is not None:
+            _check_outcome(prior, prior.outcome, family)
         kernel = None
         mean_function = _mean_function(domain, prior, family)
         mean = constant_mean(prior, family)
@@ -151,6 +153,8 @@ class Setting:
     @cached_property
     def observation_model(self) -> Gaussian:
         """The observation model in the user's units, of which fits make theirs."""
+        if isinstance(self.likelihood, Outcome):
+            return Latent(transform=self.likelihood.link(), outcome=self.likelihood)
         if self.likelihood not in LIKELIHOODS:
             raise InvalidModelError(unknown_name("likelihood", self.likelihood, LIKELIHOODS))
         return LIKELIHOODS[self.likelihood]()
@@ -278,9 +282,31 @@ class Fit:
         """Return how far a value is from the prior mean."""
         raise AssertionError("there are no outliers without a transform")
 
-    def new_ensemble(self, count: int) -> Ensemble | None:
-        """Return the prior averaged over the hyperparameters; None: nothing to average."""
+    def new_ensemble(self, observations: Observations) -> Ensemble | None:
+        """Return the prior averaged over the hyperparameters; None: nothing to average.
+
+        Args:
+            observations: Those that it will be conditioned on.
+        """
         return None
+
+    def pseudo_values(self, observations: Observations) -> PseudoValues | None:
+        """Return the normal values that stand for outcomes; None: the values are normal."""
+        return None
+
+
+class PseudoValues(NamedTuple):
+    """Normal values that tell as much of a latent function as the outcomes do.
+
+    Attributes:
+        z: The values. (t,)
+        noise: Their noise variances. (t,)
+        mean: The constant mean of the function that belongs to them.
+    """
+
+    z: Array
+    noise: Array
+    mean: float
 
 
 class Hyperparameters(ABC):
@@ -379,6 +405,11 @@ class Hyperparameters(ABC):
         setting = self.setting
         domain = setting.domain
         family = setting.family
+        if isinstance(setting.likelihood, Outcome):
+            raise InvalidModelError(
+                f"a model is fitted to a table of numbers, and outcome {setting.likelihood.name!r} "
+                "has none; tell the earlier measurements as measurements of this study"
+            )
         if family is not None and family.transform == "log":
             raise InvalidModelError(
                 'a model is fitted to a table as its values are, got transform="log"; leave out '
@@ -467,6 +498,29 @@ def known_offset(setting: Setting) -> Offset | None:
     if mean_function is None:
         return None
     return lambda points: mean_function(points[:, :-1])
+
+
+def _check_outcome(prior: Prior, outcome: Outcome, family: Learned | None) -> None:
+    """Check that a model goes with values that are not normal.
+
+    Raises:
+        InvalidModelError: If it does not.
+    """
+    refused = {
+        "a kernel of your own": family is None,
+        "marginalise=False": family is not None and not family.marginalise,
+        "a transform": family is not None and family.transform != "auto",
+        "a mean": prior.mean is not None,
+        "a noise variance": prior.noise is not None,
+        "tasks": prior.tasks is not None,
+        "exact_model": prior.exact_model,
+    }
+    given = [what for what, is_given in refused.items() if is_given]
+    if given:
+        raise InvalidModelError(
+            f"with outcome {outcome.name!r} the model is learned on a scale of its own, got "
+            f"{' and '.join(given)}; leave it out, or leave out the outcome"
+        )
 
 
 def _mean_function(domain: Domain, prior: Prior, family: Learned | None) -> MeanFunction | None:

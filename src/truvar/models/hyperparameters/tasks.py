@@ -91,11 +91,11 @@ class TaskFit(SampledFit):
         """Whether the hyperparameters were fitted to observations."""
         return self.model.fitted
 
-    def _ensemble(self, count: int) -> TaskEnsemble:
+    def _ensemble(self, observations: Observations) -> TaskEnsemble:
         units = self.model.units
         offset = self.mean_function.offset(np.zeros(len(units)), units)
         sites = self.setting.sites[: len(self.setting.domain)]
-        return TaskEnsemble(self.model, sites, self.setting.kernel, count, offset)
+        return TaskEnsemble(self.model, sites, self.setting.kernel, len(observations), offset)
 
     def _deviation(self, action: Action, y: float) -> float:
         mean = float(self.mean_function(action.point[None, :])[0])

@@ -51,6 +51,11 @@ class Gaussian:
     jitter: float = 0.0
     max_value: float = np.inf
 
+    @property
+    def is_latent(self) -> bool:
+        """Whether the values are not normal, so that the model has pseudo-values instead."""
+        return False
+
     def variance(self, noise: ArrayT) -> ArrayT:
         """Return the variance of values with the given noise, of any shape."""
         return noise

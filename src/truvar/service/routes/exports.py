@@ -1,10 +1,14 @@
-"""Files to download: the whole study, its measurements, and a report."""
+"""Files to download: the whole study, its measurements, points and waypoints, and a report."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from truvar.report.point_files import points_csv, points_geojson
+from truvar.report.waypoints import MEDIA_TYPES, waypoint_text
 from truvar.service import serializers
 from truvar.service._limits import ServiceLimits
 from truvar.service._sessions import StudySessions
@@ -42,6 +46,29 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
     async def export_measurements(name: StudyName) -> Response:
         text = await sessions.read(name, lambda study: measurements_csv(study.measurements))
         return file_response(text, "text/csv; charset=utf-8", f"{name}.csv")
+
+    @routes.get(
+        "/studies/{name:path}/points.{file_format}",
+        summary="Every point with its mean, sd, probability and class",
+        response_class=_CSVResponse,
+    )
+    async def points(name: StudyName, file_format: Literal["csv", "geojson"]) -> Response:
+        write = points_csv if file_format == "csv" else points_geojson
+        text = await sessions.read(name, lambda study: write(study.result()))
+        return file_response(text, MEDIA_TYPES[file_format], f"{name}-points.{file_format}")
+
+    @routes.get(
+        "/studies/{name:path}/waypoints.{file_format}",
+        summary="The pending suggestions for a chart plotter, a map or an autopilot",
+        response_class=_CSVResponse,
+    )
+    async def waypoints(
+        name: StudyName, file_format: Literal["gpx", "geojson", "kml", "plan", "csv"]
+    ) -> Response:
+        text = await sessions.read(
+            name, lambda study: waypoint_text(study, study.pending, file_format)
+        )
+        return file_response(text, MEDIA_TYPES[file_format], f"{name}-waypoints.{file_format}")
 
     @routes.get(
         "/studies/{name:path}/report",

@@ -4,7 +4,7 @@ import { post } from "./api.js";
 import { announce, el, field, radioButtons, replace, runWithButton } from "./dom.js";
 import { countNoun, number, tickText } from "./format.js";
 import { axes, plotArea } from "./plot-area.js";
-import { costPart, goalPart, rangesPart, tablePart } from "./problem-form.js";
+import { costPart, goalPart, outcomePart, rangesPart, tablePart } from "./problem-form.js";
 import { scale } from "./scale.js";
 import { toToml } from "./toml.js";
 
@@ -16,7 +16,7 @@ const EXAMPLE = `# Where does it exceed 7? A vertical section of a lake, measure
 grid = {distance_m = [0, 1478, 50], depth_m = [-18, 0, 40]}   # from, to, number of points
 
 [goal]
-level_set = 7.0              # or level_set_below = 4.0, maximize = true, minimize = true, fraction_of_max = 0.8
+level_set = 7.0              # or level_set_below = 4.0, maximize = true, minimize = true, fraction_of_max = 0.8, within = 0.02
 
 [cost]
 base = 4.0
@@ -34,6 +34,7 @@ export function showCreateStudy(main, server) {
   const name = el("input", { type: "text", maxlength: LONGEST_NAME, placeholder: "lake", required: true, autocomplete: "off" });
   const parts = { table: tablePart(later), ranges: rangesPart(later) };
   const goal = goalPart(later);
+  const outcome = outcomePart(later);
   const cost = costPart(later);
   const advanced = tomlPart(later, (suggested) => { name.value ||= suggested; });
   const alert = el("p", { class: "alert", role: "alert" });
@@ -56,9 +57,9 @@ export function showCreateStudy(main, server) {
     const wanted = goal.read();
     const more = cost.read(found.columns);
     const problem = toToml({
-      domain: found.domain, goal: wanted.goal, noise: Object.keys(found.noise).length ? found.noise : more.noise,
+      domain: found.domain, goal: wanted.goal, outcome: outcome.read() ?? {}, noise: Object.keys(found.noise).length ? found.noise : more.noise,
       cost: Object.keys(found.cost).length ? { ...found.cost, travel: more.cost.travel } : more.cost, run: { ...more.run, ...wanted.run },
-    });
+    }, { repeats: more.repeats });
     return { problem, tables: part.tables() };
   }
 
@@ -136,10 +137,11 @@ function tomlPart(changed, suggestName) {
     el("div", { class: "fields" }, field("Problem file", problemFile, ".toml, replaces the text"), field("Tables", tableFiles, ".csv, with the file names used in the problem")), list,
     el("details", {}, el("summary", {}, "Problem file keys"), el("dl", {}, [
       ["[domain]", "grid, box, or table with columns: all points that can be measured"],
-      ["[goal]", "level_set, level_set_below, between, fraction_of_max, maximize or minimize"],
+      ["[goal]", "level_set, level_set_below, between, fraction_of_max, within, maximize or minimize"],
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
       ["[noise]", "variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
-      ["[cost]", "base or column, travel, magnitude"],
+      ["[outcome]", 'kind = "binary" for yes or no, with guess and lapse, or "count", with exposure; left out: a number'],
+      ["[cost]", "base, column or learned = true, travel, magnitude"],
       ["[run]", "budget, steps, f1 or regret: where to stop"],
       ["[policy]", 'name; "auto" by default, "truvar" is the algorithm of the paper'],
     ].map(([key, text]) => [el("dt", {}, el("code", {}, key)), el("dd", {}, text)]))));

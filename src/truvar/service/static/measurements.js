@@ -86,7 +86,7 @@ function table(rows, view, study) {
     el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
-    el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost)), el("td", {}, number(row.spent))));
+    el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of measurements" },
     el("table", {}, el("caption", { class: "visually-hidden" }, "Measurements, newest first"), el("thead", {}, headings), el("tbody", {}, body)));
 }

@@ -18,6 +18,12 @@ function optionalNumber(input, label) {
   return value;
 }
 
+function optionalCount(input, label) {
+  const value = optionalNumber(input, label);
+  if (value !== undefined && !(Number.isInteger(value) && value >= 1)) throw new Error(`${label} must be a whole number of at least 1, got “${input.value}”.`);
+  return value === 1 ? false : value;
+}
+
 function neededNumber(input, label) {
   const value = optionalNumber(input, label);
   if (value === undefined) throw new Error(`${label} is missing.`);
@@ -170,22 +176,24 @@ export function rangesPart(changed) {
 // -- goal, costs, precision and limits ---------------------------------------------------------------------------------
 
 const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"], ["level_set_below", "all points below a threshold"],
-  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"]];
+  ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"],
+  ["within", "all points within a margin of the highest"], ["within_of_min", "all points within a margin of the lowest"]];
 
 export function goalPart(changed) {
   const goal = el("select", { onchange: () => { show(); changed(); } }, GOALS.map(([value, text]) => el("option", { value }, text)));
   const threshold = numberInput({ oninput: changed });
   const several = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", oninput: changed });
   const share = numberInput({ value: "0.8", oninput: changed });
+  const margin = numberInput({ oninput: changed });
   const score = numberInput({ oninput: changed });
   const scoreLabel = el("span", {});
   const scoreField = el("div", {}, el("label", { for: "goal-score" }, scoreLabel), score);
   score.id = "goal-score";
   const inputs = el("div", { class: "fields" });
   const isLevelSet = () => !["maximize", "minimize"].includes(goal.value);
-  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1") };
+  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"), margin: field("Margin", margin, "in the units of the values") };
   function show() {
-    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share" }[goal.value];
+    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", within: "margin", within_of_min: "margin" }[goal.value];
     replace(inputs, kind ? labelled[kind] : null, scoreField);
     replace(scoreLabel, isLevelSet() ? "Stop at F1" : "Stop at regret", el("span", { class: "note" }, isLevelSet() ? " such as 0.95; optional" : " in units of the value; optional"));
   }
@@ -193,6 +201,7 @@ export function goalPart(changed) {
     switch (goal.value) {
       case "level_set": case "level_set_below": return { [goal.value]: neededNumber(threshold, "The threshold") };
       case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
+      case "within": case "within_of_min": return { [goal.value]: neededNumber(margin, "The margin") };
       case "between": case "bands": {
         const thresholds = numbers(several, "The thresholds");
         if (thresholds.length < 2) throw new Error("Give at least two thresholds, separated by spaces.");
@@ -208,16 +217,43 @@ export function goalPart(changed) {
   };
 }
 
+const OUTCOMES = [["", "a number"], ["binary", "yes or no"], ["count", "a number of events"]];
+
+// What a measurement gives; thresholds are then probabilities of a yes, or rates.
+export function outcomePart(changed) {
+  const kind = el("select", { onchange: () => { show(); changed(); } }, OUTCOMES.map(([value, text]) => el("option", { value }, text)));
+  const guess = numberInput({ oninput: changed });
+  const lapse = numberInput({ oninput: changed });
+  const exposure = numberInput({ oninput: changed });
+  const inputs = el("div", { class: "fields" });
+  const labelled = {
+    binary: [field("Guess", guess, "probability of a yes where nothing is detected; optional"), field("Lapse", lapse, "probability of a no where everything is detected; optional")],
+    count: [field("Exposure", exposure, "time, area or volume of a measurement; default 1")],
+  };
+  const show = () => replace(inputs, ...(labelled[kind.value] ?? []));
+  function read() {
+    if (!kind.value) return undefined;
+    const options = kind.value === "binary"
+      ? { guess: optionalNumber(guess, "The guess"), lapse: optionalNumber(lapse, "The lapse") }
+      : { exposure: optionalNumber(exposure, "The exposure") };
+    return { kind: kind.value, ...options };
+  }
+  return { node: el("div", {}, field("A measurement gives", kind), inputs), read };
+}
+
 export function costPart(changed) {
   const base = numberInput({ oninput: changed });
+  const learned = el("select", { onchange: changed }, [["", "is known"], ["learned", "is only known afterwards"]].map(([value, text]) => el("option", { value }, text)));
   const sd = numberInput({ oninput: changed });
   const budget = numberInput({ oninput: changed });
   const steps = numberInput({ oninput: changed });
+  const repeats = numberInput({ oninput: changed });
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
-  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("Budget", budget, "total cost; optional"),
-    field("Most measurements", steps, "optional"), field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
+  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1; the expected one if it is only known afterwards"), field("The cost", learned), field("Budget", budget, "total cost; optional"),
+    field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
+    field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
   function setColumns(columns) {
     const named = columns.filter((column) => column.low !== undefined && column.low !== null);
@@ -232,9 +268,11 @@ export function costPart(changed) {
     });
     const deviation = optionalNumber(sd, "The noise");
     const given = optionalNumber(base, "The cost of a measurement");
+    const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (travelRates.length ? 1 : undefined) };
     return {
-      cost: { base: given ?? (travelRates.length ? 1 : undefined), travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
+      cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
       noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
+      repeats: optionalCount(repeats, "The number of measurements of a place"),
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
     };
   }

@@ -49,7 +49,7 @@ export async function showStudy(main, name, server, showConnection) {
 
   const study = { act, check, current, limits: server.limits, tell, writable };
   const head = el("div", { class: "head" });
-  const files = downloads(name, writable);
+  const files = downloads(name, writable, view.is_geographic);
   const panels = {
     tiles: tilesPanel(current),
     suggestions: suggestionsPanel(study),
@@ -142,15 +142,19 @@ function summaryLines(view) {
   return lines;
 }
 
-function downloads(name, writable) {
+function downloads(name, writable, geographic) {
   const alert = el("span", { class: "note", role: "alert" });
   const button = (label, path, file) => {
     const node = el("button", { type: "button", onclick: () => runWithButton(node, alert, () => download(`${studyPath(name)}/${path}`, file)) }, label);
     return node;
   };
   const settings = el("button", { type: "button", onclick: () => openSettings(name) }, "Rename or delete");
-  return el("div", { class: "row" }, button("Report", "report", `${name}.html`), button("Table", "export.csv", `${name}.csv`),
-    button("Export", "export", `${name}.json`), writable ? settings : null, alert);
+  return el("div", { class: "row" },
+    button("Report", "report", `${name}.html`),
+    button("Measurements (CSV)", "export.csv", `${name}.csv`),
+    geographic ? button("Map layer (GeoJSON)", "points.geojson", `${name}-points.geojson`) : button("All points (CSV)", "points.csv", `${name}-points.csv`),
+    geographic ? button("Waypoints (GPX)", "waypoints.gpx", `${name}-waypoints.gpx`) : null,
+    button("Export study (JSON)", "export", `${name}.json`), writable ? settings : null, alert);
 }
 
 function missingStudy(name) {

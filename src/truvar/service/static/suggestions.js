@@ -104,6 +104,14 @@ function reasonText({ expected, lookahead }, view) {
   return `Why here: ${parts.join(", ")}.`;
 }
 
+// Whether the row of a suggestion has a name that says more than its position.
+const isNamed = ({ label, index }) => label !== null && label !== undefined && String(label) !== String(index);
+
+// The cost of a suggestion; where costs are learned, the expected one with its 95 % interval.
+function costText({ cost, cost_interval: interval }) {
+  return interval ? `expected cost ${number(cost, 3)} (${number(interval[0], 3)} to ${number(interval[1], 3)})` : `cost ${number(cost)}`;
+}
+
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
 function suggestionCard(study, suggestion, message) {
   const { act, check, current, tell, writable } = study;
@@ -111,21 +119,25 @@ function suggestionCard(study, suggestion, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
-  const facts = [`#${suggestion.id}`, `cost ${number(suggestion.cost)}`];
-  if (suggestion.label !== null && suggestion.label !== undefined && String(suggestion.label) !== String(suggestion.index)) facts.push(`row ${suggestion.label}`);
+  const facts = [`#${suggestion.id}`, costText(suggestion)];
+  if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const expectation = el("p", { class: "expectation" });
   const reason = el("p", { class: "note" });
   const waiting = el("p", { class: "waiting", hidden: true });
+  const repeated = el("p", { class: "note", hidden: true });
   const item = el("li", { class: "suggestion", "data-id": suggestion.id },
-    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), expectation, reason, waiting);
+    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), repeated, expectation, reason, waiting);
   let form = null;
   item.update = (present, latest) => {
     expectation.textContent = expectedText(present) ?? "";
     expectation.hidden = !expectation.textContent;
     reason.textContent = reasonText(present, latest);
+    const name = isNamed(suggestion) ? suggestion.label : formatPoint(suggestion.point, latest.columns);
+    repeated.textContent = present.times > 1 ? `${present.times} x ${name}: several measurements of one place` : "";
+    repeated.hidden = !repeated.textContent;
     const sent = unsent(latest.name).find((each) => each.body.id === suggestion.id && !each.error);
     waiting.hidden = !sent;
     waiting.textContent = sent ? `Waits to be sent: ${sent.label}.` : "";
@@ -137,6 +149,7 @@ function suggestionCard(study, suggestion, message) {
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
   const noise = numberInput();
+  const exposure = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
   const question = confirmation(value);
   const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
@@ -164,10 +177,11 @@ function suggestionCard(study, suggestion, message) {
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
     if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (exposure.value.trim()) body.exposure = readNumber(exposure, "The exposure");
     if (!(await question.isConfirmed(body, check))) return false;
     const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined)) {
-      throw new Error("Repeated values count with the expected cost and noise; leave these two out.");
+    if (repeats.length && (body.cost !== undefined || body.noise !== undefined || body.exposure !== undefined)) {
+      throw new Error("Repeated values count with the expected cost, noise and exposure; leave these out.");
     }
     const answer = repeats.length
       ? await tell("tell-repeats", { id: suggestion.id, values: [y, ...repeats], key }, label)
@@ -176,11 +190,13 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
+  const costField = field("Actual cost", cost, view.learns_cost ? "learned from; the expected one counts if it is left out" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
-    field("Measured value", value), save, question.node, alert,
+    field(suggestion.outcome === "count" ? "Number of events" : "Measured value", value, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined),
+    suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
       field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, field("Actual cost", cost), field("Noise variance", noise)),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome ? null : field("Noise variance", noise)),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
   item.hasValue = () => !form.hidden && value.value.trim() !== "";

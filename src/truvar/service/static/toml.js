@@ -12,10 +12,10 @@ function value(item) {
   return typeof item === "string" ? quoted(item) : String(item);
 }
 
-// sections: {section: {key: value}}. Values that are undefined and sections without any are left out.
-export function toToml(sections) {
-  return Object.entries(sections).map(([section, table]) => {
-    const lines = Object.entries(table).filter(([, item]) => item !== undefined).map(([name, item]) => `${key(name)} = ${value(item)}`);
-    return lines.length ? `[${section}]\n${lines.join("\n")}\n` : "";
-  }).filter(Boolean).join("\n");
+const lines = (table) => Object.entries(table).filter(([, item]) => item !== undefined).map(([name, item]) => `${key(name)} = ${value(item)}\n`).join("");
+
+// sections: {section: {key: value}}, top: {key: value} above them. Values that are undefined and sections without any are left out.
+export function toToml(sections, top = {}) {
+  const tables = Object.entries(sections).map(([section, table]) => (lines(table) ? `[${section}]\n${lines(table)}` : ""));
+  return [lines(top), ...tables].filter(Boolean).join("\n");
 }

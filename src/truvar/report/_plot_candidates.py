@@ -1,0 +1,370 @@
+"""Map of the candidates themselves over two columns: for tables, which have no value between their rows.
+
+Every candidate is a mark, coloured by its probability, its class, its mean and its standard
+deviation. Candidates that share a place, such as the depths of a station, are shown in facets of
+the third column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truvar._typing import Array, Mask
+from truvar.domain.geographic import geographic_columns
+from truvar.exceptions import InvalidArgumentError
+from truvar.messages import unknown_name
+from truvar.report import style
+from truvar.report._plot_data import PlotData, diamond, star
+from truvar.report.backtest_plot import COLOURS
+from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.goal_views import optimum_name
+
+if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
+
+_MAX_FACETS = 3  # ranges of a third column that are shown side by side
+_SHARED = 1.5  # candidates per place from which on there are facets
+_KILOMETRES_PER_DEGREE = 111.2  # of latitude
+_BAR_SHARE = 0.25  # largest share of the width that a scale bar takes
+_MARKS = (3.0, 60.0)  # smallest and largest area of a mark in square points
+_INK_OF_ALL_MARKS = 5000.0  # square points that all marks of a panel take together
+
+
+@dataclass(frozen=True)
+class MapColumns:
+    """Two columns that a map is drawn over.
+
+    Attributes:
+        x: Position of the horizontal column.
+        y: Position of the vertical column.
+        is_degrees: Whether they are longitude and latitude.
+    """
+
+    x: int
+    y: int
+    is_degrees: bool
+
+
+def map_columns(domain: Domain, names: Sequence[str] | None = None) -> MapColumns | None:
+    """Return the columns of a map of the candidates.
+
+    Args:
+        domain: The domain.
+        names: Two columns; default: longitude and latitude.
+
+    Returns:
+        None if no columns are given, and none are geographic or the points fill a grid in them.
+
+    Raises:
+        InvalidArgumentError: If there are not two of them, or one is unknown.
+    """
+    found = geographic_columns(domain)
+    geographic = None if found is None else (found.longitude, found.latitude)
+    chosen = geographic if names is None else tuple(names)
+    if chosen is None or (names is None and len(domain.columns) == 2 and domain.layout is not None):
+        return None
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        raise InvalidArgumentError(
+            f"a map has two columns, got {', '.join(chosen) or 'none'}; give two such as "
+            f"columns={list(domain.columns[:2])}"
+        )
+    for name in chosen:
+        if name not in domain.columns:
+            raise InvalidArgumentError(unknown_name("column", name, domain.columns))
+    in_degrees = chosen == geographic and found is not None and found.crs is None
+    x, y = (domain.columns.index(name) for name in chosen)
+    return MapColumns(x, y, in_degrees)
+
+
+def draw_candidates(figure: Any, data: PlotData, columns: MapColumns) -> list[Any]:
+    """Draw maps of the candidates into a figure, by probability, class, mean and sd.
+
+    Args:
+        figure: Figure, or part of one.
+        data: Data of the study.
+        columns: The columns of the maps.
+
+    Returns:
+        Entries for a legend.
+    """
+    facets = _facets(data.domain, columns)
+    layers = _layers(data)
+    if len(facets) > 1:
+        layers = layers[:2]
+        panels = figure.subplots(len(layers), len(facets), squeeze=False, sharex=True, sharey=True)
+    else:
+        across = 1 if len(layers) == 1 else 2
+        shape = (-(-len(layers) // across), across)
+        panels = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
+        panels = panels.reshape(-1, 1)
+    for row, draw in zip(panels, layers, strict=True):
+        for ax, facet in zip(row, facets, strict=True):
+            draw(ax, data, columns, facet.shows(data.domain.points), is_last=ax is row[-1])
+            if facet.title:
+                ax.set_title(f"{ax.get_title(loc='left')}, {facet.title}", loc="left", fontsize=8)
+            _draw_routes(ax, data, columns, facet)
+            _set_axes(ax, data, columns)
+    if columns.is_degrees:
+        _draw_scale_bar(panels[0][0], data, columns)
+    return _handles(data)
+
+
+# -- layers
+# --------------------------------------------------------------------------------------------------
+
+
+def _layers(data: PlotData) -> list[Callable[..., None]]:
+    """Return what maps show; without a model, only where can be measured."""
+    if not data.has_model:
+        return [_draw_places]
+    if data.view.region_map == "sd":
+        return [_draw_mean, _draw_sd]
+    return [_draw_probability, _draw_class, _draw_mean, _draw_sd]
+
+
+def _draw_places(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
+    _scatter(ax, data, columns, shown, np.zeros(len(shown)), color="#BBBBBB")
+    ax.set_title("candidates: there is no model yet", loc="left", fontsize=9)
+
+
+def _draw_probability(
+    ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool
+) -> None:
+    colors = style.import_matplotlib("colors")
+    probability = data.result.probability
+    if data.goal.seeks_optimum:
+        palette = colors.LinearSegmentedColormap.from_list("probability", style.PROBABILITY)
+        limits = {"vmin": 0.0, "vmax": float(probability.max())}
+        title = f"probability: {optimum_name(data.goal)}"
+        front = probability
+    else:
+        ends = style.LEVEL_SET
+        sides = [ends["below"], ends["undecided"], ends["above"]]
+        palette = colors.LinearSegmentedColormap.from_list("sides", sides)
+        asked = data.goal.sides[0]
+        if asked == "below":
+            palette = palette.reversed()
+        limits = {"vmin": 0.0, "vmax": 1.0}
+        thresholds = ", ".join(map(format_number, data.thresholds))
+        title = f"probability: above {thresholds}"
+        front = probability if asked == "above" else -probability
+    image = _scatter(ax, data, columns, shown, front, c=probability, cmap=palette, **limits)
+    _finish(ax, image, title, is_last)
+
+
+def _draw_class(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
+    classes = data.classes()
+    colours = np.empty(len(shown), dtype=object)
+    front = np.zeros(len(shown))
+    for number, (name, mask, _) in enumerate(classes):
+        colours[mask] = data.colours[name]
+        front[mask] = -number
+    _scatter(ax, data, columns, shown, front, c=colours)
+    ax.set_title("class", loc="left", fontsize=9)
+
+
+def _draw_mean(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
+    _draw_values(ax, data, columns, shown, data.result.mean, "mean", is_last)
+
+
+def _draw_sd(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
+    _draw_values(ax, data, columns, shown, data.result.sd, "standard deviation", is_last)
+
+
+def _draw_values(
+    ax: Any, data: PlotData, columns: MapColumns, shown: Mask, values: Array, name: str,
+    is_last: bool,
+) -> None:  # fmt: skip
+    limits = {"vmin": float(values.min()), "vmax": float(values.max())}
+    image = _scatter(ax, data, columns, shown, values, c=values, cmap=style.VALUES, **limits)
+    _finish(ax, image, name, is_last)
+
+
+def _scatter(
+    ax: Any, data: PlotData, columns: MapColumns, shown: Mask, front: Array, **options: Any
+) -> Any:
+    """Draw a mark for each candidate that is shown, those with the largest `front` last."""
+    order = np.flatnonzero(shown)
+    order = order[np.argsort(front[order], kind="stable")]
+    if "c" in options:
+        options["c"] = options["c"][order]
+    points = data.domain.points[order]
+    size = float(np.clip(_INK_OF_ALL_MARKS / max(len(order), 1), *_MARKS))
+    return ax.scatter(
+        points[:, columns.x], points[:, columns.y], s=size, edgecolors="#888888", linewidths=0.3,
+        **options,
+    )  # fmt: skip
+
+
+def _finish(ax: Any, image: Any, title: str, is_last: bool) -> None:
+    ax.set_title(title, loc="left", fontsize=9)
+    if is_last:
+        beside = ax.inset_axes((1.03, 0.0, 0.04, 1.0))  # takes nothing from the size of the map
+        ax.figure.colorbar(image, cax=beside).ax.tick_params(labelsize=8)
+
+
+# -- facets
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Facet:
+    """Candidates of a range of the third column, which share no place with each other.
+
+    Attributes:
+        title: The range in words; empty if there is one facet for all.
+        column: Position of the third column.
+        low: Lower end.
+        high: Upper end.
+        takes_low: Whether the lower end belongs to it.
+    """
+
+    title: str = ""
+    column: int = 0
+    low: float = -math.inf
+    high: float = math.inf
+    takes_low: bool = True
+
+    def shows(self, points: Array) -> Mask:
+        """Return which points (q, d) belong to it."""
+        values = points[:, self.column]
+        above = values >= self.low if self.takes_low else values > self.low
+        return np.asarray(above & (values <= self.high))
+
+
+def _facets(domain: Domain, columns: MapColumns) -> list[_Facet]:
+    """Return the facets of the third column; one of all candidates if none share a place."""
+    drawn = (columns.x, columns.y, *domain.categorical)
+    others = [k for k in range(len(domain.columns)) if k not in drawn]
+    places = np.unique(domain.points[:, [columns.x, columns.y]], axis=0)
+    if not others or len(domain) < _SHARED * len(places):
+        return [_Facet()]
+    third = others[0]
+    values = domain.points[:, third]
+    name = column_label(domain.columns[third])
+    shown = domain.numbers(domain.points)[:, third]  # as users see them
+    texts = dict(zip(values.tolist(), map(format_number, shown.tolist()), strict=True))
+    distinct = np.unique(values)
+    if len(distinct) <= _MAX_FACETS:
+        return [_Facet(f"{name} {texts[at]}", third, at, at) for at in distinct.tolist()]
+    edges = distinct[np.linspace(0, len(distinct) - 1, _MAX_FACETS + 1).round().astype(int)]
+    return [
+        _Facet(f"{name} {texts[low]} to {texts[high]}", third, low, high, takes_low=k == 0)
+        for k, (low, high) in enumerate(pairwise(edges.tolist()))
+    ]
+
+
+# -- route, axes, legend
+# --------------------------------------------------------------------------------------------------
+
+
+def _draw_routes(ax: Any, data: PlotData, columns: MapColumns, facet: _Facet) -> None:
+    """Draw measurements, routes with their starts, suggestions and the recommended point."""
+    pick = [columns.x, columns.y]
+    halo = [style.import_matplotlib("patheffects").withStroke(linewidth=2.6, foreground="white")]
+    ways = {who: np.empty((0, len(data.domain.columns))) for who in _starts(data)} | data.routes
+    for number, (who, way) in enumerate(ways.items()):
+        colour = _route_colour(number, who)
+        path = way[:, pick]
+        start = _start(data, who, columns)
+        if data.travels and not (who is None and len(ways) > 1):
+            if start is not None:
+                path = np.vstack([start, path])
+            ax.plot(*path.T, color=colour, lw=1.1, zorder=3, path_effects=halo)
+        if start is not None:
+            ax.plot(*start, ls="", marker="s", ms=7, mfc="white", mec=colour, mew=1.6, zorder=5)
+        here = way[facet.shows(way)]
+        ax.scatter(
+            *here[:, pick].T, s=13, color=colour, edgecolors="white", linewidths=0.6, zorder=4
+        )
+    for point in map(data.coordinates, data.pending):
+        if facet.shows(point[None, :])[0]:
+            ax.plot(*point[pick], ls="", **diamond())
+    if data.shows_best:
+        ax.plot(*data.best_point[pick], ls="", **star())
+
+
+def _route_colour(number: int, who: str | None) -> str:
+    return style.INK if who is None else COLOURS[(number + 1) % len(COLOURS)]
+
+
+def _starts(data: PlotData) -> dict[str | None, Any]:
+    """Return the start of every vehicle, and None for measurements of nobody."""
+    return {None: None} | {each.name: each.start for each in data.study.vehicle_statuses}
+
+
+def _start(data: PlotData, vehicle: str | None, columns: MapColumns) -> Array | None:
+    """Return where a vehicle starts, over the columns of the map; None if that is not known."""
+    start = _starts(data)[vehicle]
+    names = [data.domain.columns[k] for k in (columns.x, columns.y)]
+    if start is None or isinstance(start, str) or not all(name in start for name in names):
+        return None
+    parameters = [data.domain.parameters[k] for k in (columns.x, columns.y)]
+    pairs = zip(names, parameters, strict=True)
+    return np.array([parameter.encode(start[name], name) for name, parameter in pairs])
+
+
+def _set_axes(ax: Any, data: PlotData, columns: MapColumns) -> None:
+    for letter, k in (("x", columns.x), ("y", columns.y)):
+        ticks = column_ticks(data.domain, k)
+        if ticks is not None:
+            getattr(ax, f"set_{letter}ticks")([at for at, _ in ticks], [text for _, text in ticks])
+        elif style.use_log_axis(data.domain.points[:, k]):
+            ax.set(**{f"{letter}scale": "log"})
+        ax.set(**{f"{letter}label": column_label(data.domain.columns[k])})
+    ax.label_outer()
+    ax.tick_params(labelsize=8)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    if columns.is_degrees:
+        middle = math.radians(float(np.mean(data.domain.bounds[columns.y])))
+        ax.set_aspect(1.0 / max(math.cos(middle), 0.05), adjustable="box")
+
+
+def _draw_scale_bar(ax: Any, data: PlotData, columns: MapColumns) -> None:
+    """Draw a bar of a round number of kilometres in the lower left corner."""
+    low, high = data.domain.bounds[columns.x]
+    latitude = math.radians(float(np.mean(data.domain.bounds[columns.y])))
+    per_degree = _KILOMETRES_PER_DEGREE * max(math.cos(latitude), 0.05)
+    longest = _BAR_SHARE * float(high - low) * per_degree
+    if longest <= 0:
+        return
+    size = 10.0 ** math.floor(math.log10(longest))
+    length = max(factor * size for factor in (1.0, 2.0, 5.0) if factor * size <= longest)
+    text = f"{length:g} km" if length >= 1 else f"{1000 * length:g} m"
+    offsets = style.import_matplotlib("offsetbox")
+    box = offsets.AuxTransformBox(ax.transData)
+    line = style.import_matplotlib("lines").Line2D
+    box.add_artist(line([0, length / per_degree], [0, 0], color=style.SOFT, lw=2.4))
+    label = offsets.TextArea(text, textprops={"fontsize": 8, "color": style.SOFT})
+    packed = offsets.VPacker(children=[box, label], align="center", pad=0, sep=2)
+    anchored = offsets.AnchoredOffsetbox
+    ax.add_artist(anchored("lower left", pad=0.3, borderpad=0.4, child=packed, frameon=False))
+
+
+def _handles(data: PlotData) -> list[Any]:
+    line = style.import_matplotlib("lines").Line2D
+    handles = list(data.legend_handles()) if data.has_model and data.view.region_map != "sd" else []
+    ways = dict.fromkeys(_starts(data), ()) | data.routes
+    for number, (who, way) in enumerate(ways.items()):
+        if len(way) == 0:
+            continue
+        colour = _route_colour(number, who)
+        joined = "-" if data.travels and not (who is None and len(ways) > 1) else ""
+        label = "measured" if who is None else f"measured by {who}"
+        mark = {"marker": "o", "ms": 4, "color": colour, "mec": "white", "mew": 0.5}
+        handles.append(line([], [], ls=joined, lw=1.1, label=label, **mark))
+    if any(isinstance(start, dict) for start in _starts(data).values()):
+        marker = {"marker": "s", "ms": 6, "mfc": "white", "mec": style.INK, "mew": 1.4}
+        handles.append(line([], [], ls="", label="start", **marker))
+    if data.pending:
+        handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
+    if data.shows_best:
+        handles.append(line([], [], ls="", **{**star(), "ms": 9}, label="recommended"))
+    return handles

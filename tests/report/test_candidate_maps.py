@@ -1,0 +1,150 @@
+"""Maps of candidates: tables with longitude, latitude and more, drawn row by row."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import truvar as tv
+from truvar.cli import main
+from truvar.cli.plot import _KINDS, _THEMES
+from truvar.exceptions import InvalidArgumentError
+from truvar.plot import KINDS
+from truvar.report.style import THEMES
+
+pytest.importorskip("matplotlib", reason="needs truvar[plot]")
+
+
+def stations(depths: tuple[float, ...] = (5.0, 20.0, 60.0)) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    places = zip((18 + rng.random(25)).tolist(), (54 + rng.random(25)).tolist(), strict=True)
+    rows = [(f"S{k}-{d:g}", x, y, d) for k, (x, y) in enumerate(places) for d in depths]
+    return pd.DataFrame(rows, columns=["station", "lon", "lat", "depth_m"])
+
+
+def survey(frame: pd.DataFrame, steps: int = 12, **options: Any) -> tv.Study:
+    domain = tv.Domain.table(frame, label="station")
+    cost = tv.Cost(1, travel=tv.GreatCircle("lon", "lat", 0.1), start={"lon": 18.5, "lat": 53.9})
+    study = tv.Study(domain, tv.LevelSet(below=4), cost=cost, **options)
+    for _ in range(steps):
+        suggestion = study.ask(**({"vehicle": "north"} if options else {}))
+        study.tell(suggestion, 7 - suggestion.point["depth_m"] / 15 + suggestion.point["lon"] - 18)
+    return study
+
+
+def offsets(ax: Any) -> np.ndarray:
+    """Positions of the first marks that were drawn: the candidates."""
+    return np.asarray(ax.collections[0].get_offsets())
+
+
+def test_depths_of_a_station_are_facets() -> None:
+    frame = stations()
+    figure = survey(frame).plot(kind="map")
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == [
+        f"{layer}, depth (m) {depth}"
+        for layer in ("probability: above 4", "class")
+        for depth in (5, 20, 60)
+    ]
+    for ax, depth in zip(figure.axes, (5.0, 20.0, 60.0), strict=False):
+        shown = frame[frame["depth_m"] == depth][["lon", "lat"]].to_numpy()
+        assert sorted(map(tuple, offsets(ax))) == sorted(map(tuple, shown))
+
+
+def test_a_degree_of_longitude_is_shorter_than_one_of_latitude() -> None:
+    ax = survey(stations((5.0,))).plot(kind="map").axes[0]
+    assert ax.get_aspect() == pytest.approx(1 / math.cos(math.radians(54.5)), rel=0.01)
+
+
+def test_one_depth_is_drawn_by_probability_class_mean_and_sd() -> None:
+    study = survey(stations((5.0,)))
+    figure = study.plot(kind="map")
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == ["probability: above 4", "class", "mean", "standard deviation"]
+    marks = figure.axes[0].collections[0]
+    drawn = dict(zip(map(tuple, offsets(figure.axes[0])), marks.get_array(), strict=True))
+    expected = dict(
+        zip(map(tuple, study.domain.points[:, :2]), study.result().probability, strict=True)
+    )
+    assert drawn == pytest.approx(expected)
+
+
+def test_an_empty_study_shows_no_field() -> None:
+    figure = survey(stations(), steps=0).plot(kind="map")
+    assert {ax.get_title(loc="left").partition(",")[0] for ax in figure.axes} == {
+        "candidates: there is no model yet"
+    }
+    assert all(ax.collections[0].get_array() is None for ax in figure.axes)
+
+
+def test_the_start_and_every_route_are_drawn() -> None:
+    study = survey(stations((5.0,)), vehicles=["north", "south"])
+    study.tell(study.ask(vehicle="south"), 5.0)
+    figure = study.plot(kind="map")
+    squares = [line for line in figure.axes[0].lines if line.get_marker() == "s"]
+    assert [tuple(np.ravel(line.get_xydata())) for line in squares] == [(18.5, 53.9)] * 2
+    routes = [line for line in figure.axes[0].lines if len(line.get_xydata()) > 1]
+    assert sorted(len(line.get_xydata()) for line in routes) == [2, 13]
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"measured by north", "measured by south", "start"} <= set(texts)
+
+
+def test_other_columns_can_be_chosen() -> None:
+    study = survey(stations())
+    ax = study.plot(kind="map", columns=["lon", "depth_m"]).axes[0]
+    assert (ax.get_aspect(), ax.get_ylabel()) == ("auto", "depth (m)")
+    for columns in (["lon"], ["lon", "lon"], ["lon", "heigth"]):
+        with pytest.raises(InvalidArgumentError):
+            study.plot(kind="map", columns=columns)
+
+
+def test_the_overview_is_a_map_too() -> None:
+    titles = [ax.get_title(loc="left") for ax in survey(stations()).plot().axes]
+    assert titles[0] == "probability: above 4, depth (m) 5"
+    assert titles[-2:] == ["measured values", "share of the points"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_command_writes_figures(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    suffix: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stations().to_csv("stations.csv", index=False)
+    Path("bay.toml").write_text(
+        '[domain]\ntable = "stations.csv"\nlabel = "station"\n[goal]\nlevel_set_below = 4\n'
+    )
+    main(["new", "bay.toml"])
+    capsys.readouterr()
+    assert main(["plot", "bay.db", "-o", f"map.{suffix}", "--theme", "dark"]) == 0
+    assert capsys.readouterr().out == f"map: map.{suffix}\n"
+    start = Path(f"map.{suffix}").read_bytes()[:200]
+    assert {"png": b"PNG", "svg": b"<svg", "pdf": b"%PDF"}[suffix] in start + Path(
+        f"map.{suffix}"
+    ).read_bytes()[:2000]
+
+
+@pytest.mark.parametrize("arguments", [["-o", "map.doc"], ["-o", "none/map.png"]])
+def test_a_figure_that_cannot_be_written_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("line.toml").write_text("[domain]\ngrid = {x = [0, 1, 5]}\n[goal]\nmaximize = true\n")
+    main(["new", "line.toml"])
+    assert main(["plot", "line.db", *arguments]) == 1
+    assert "give" in capsys.readouterr().err
+
+
+def test_the_command_knows_all_figures_and_themes() -> None:
+    assert _KINDS == KINDS
+    assert _THEMES == THEMES
