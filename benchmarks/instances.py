@@ -54,7 +54,7 @@ class Instance:
 
     domain: tv.Domain
     truth: Array
-    goal: tv.Maximize | tv.Minimize | tv.LevelSet
+    goal: tv.Maximize | tv.Minimize | tv.LevelSet | tv.Map
     noise: Noise
     seed: tuple[int, ...]
     outcome: tv.Binary | tv.Count | None = None

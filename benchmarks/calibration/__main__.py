@@ -3,6 +3,7 @@
     python -m benchmarks.calibration --starts 2 --jobs 2 --json build/calibration.jsonl
     python -m benchmarks.calibration --half tuning --goals "level set" --families "own draws"
     python -m benchmarks.calibration --models truvar,plain,scikit-learn,BoTorch --release ../0.2.0
+    python -m benchmarks.calibration --goals map --models truvar,plain --until 60
     python -m benchmarks.calibration --recheck build/calibration.jsonl --models truvar
 
 Every problem is measured by the default policy. After 15, 30, 60 and 120 measurements each model
@@ -55,7 +56,7 @@ def table(runs: Sequence[Run], goal: str) -> str:
     groups = [(family, (family,)) for family in families]
     unseen = tuple(family for family in learned if family != OWN_DRAWS)
     groups.append(("... functions, fields, tables", unseen))
-    figures = _level_set_figures if goal == "level set" else _optimum_figures
+    figures = FIGURES[goal]
     rows = []
     for name, members in groups:
         for model in models:
@@ -126,6 +127,22 @@ def _optimum_figures(checks: Checks) -> dict[str, str]:
     }
 
 
+def _map_figures(checks: Checks) -> dict[str, str]:
+    return {
+        "99 % of the points: true": _true(checks, "0 0.95"),
+        "stated / actual": _by_time(checks, lambda check: check["0 0.95"][1], average=np.median),
+        "all points: true": _true(checks, "all 0.95"),
+        "stated / actual ": _by_time(checks, lambda check: check["all 0.95"][1], average=np.median),
+        "RMSE covered": _share(check["interval"][0] for _, check in checks),
+        "width": _by_time(checks, lambda check: check["interval"][1]),
+        "interval score": f"{np.mean([check['interval'][2] for _, check in checks]):.3f}",
+        "RMSE": _by_time(checks, lambda check: check["answer"]),
+    }
+
+
+FIGURES = {"level set": _level_set_figures, "optimum": _optimum_figures, "map": _map_figures}
+
+
 def _checks(runs: Sequence[Run], model: str, families: Sequence[str]) -> Checks:
     return [
         (int(t), check)
@@ -143,11 +160,16 @@ def _true(checks: Checks, key: str) -> str:
     return _share(check[key][0] for _, check in checks)
 
 
-def _by_time(checks: Checks, of: Callable[[dict[str, Any]], float], digits: int = 2) -> str:
+def _by_time(
+    checks: Checks,
+    of: Callable[[dict[str, Any]], float],
+    digits: int = 2,
+    average: Callable[[list[float]], Any] = np.mean,
+) -> str:
     found = []
     for t in CHECKPOINTS:
         own = [of(check) for at, check in checks if at == t]
-        found.append(f"{np.mean(own):.{digits}f}" if own else "-")
+        found.append(f"{average(own):.{digits}f}" if own else "-")
     return " / ".join(found)
 
 
@@ -157,7 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Are statements with a probability true that often, and how much do they say?",
     )
     parser.add_argument("--half", default="reported", choices=HALVES, help="default: reported")
-    parser.add_argument("--goals", default=",".join(GOALS), help="goals, with commas between")
+    parser.add_argument("--goals", default=",".join(GOALS), help="level set, optimum, map")
+    parser.add_argument(
+        "--until", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 120"
+    )
     parser.add_argument("--families", help="families, with semicolons between; default: all")
     parser.add_argument(
         "--models",
@@ -182,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.recheck is not None:
         stored = read(given.recheck)
         missing = [stored[key] for key in missing if key in stored]
-    for each in _make(missing, models, given.release, given.jobs):
+    for each in _make(missing, models, given.release, given.jobs, given.until):
         made[each.key] = each
         if given.json is not None:
             write(given.json, each)
@@ -196,24 +221,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(
-    todo: Sequence[Key] | Sequence[Run], models: Sequence[str], release: Path | None, jobs: int
+    todo: Sequence[Key] | Sequence[Run],
+    models: Sequence[str],
+    release: Path | None,
+    jobs: int,
+    until: int,
 ) -> Iterable[Run]:
     """Make runs of keys, and check the measurements of runs again."""
     if jobs == 1:
         for each in todo:
-            yield _run_or_recheck(each, models, release)
+            yield _run_or_recheck(each, models, release, until)
             print(".", end="", file=sys.stderr, flush=True)
         return
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_run_or_recheck, each, models, release) for each in todo]
+        waiting = [pool.submit(_run_or_recheck, each, models, release, until) for each in todo]
         for future in as_completed(waiting):
             yield future.result()
             print(".", end="", file=sys.stderr, flush=True)
 
 
-def _run_or_recheck(each: Key | Run, models: Sequence[str], release: Path | None) -> Run:
-    return recheck(each, models, release) if isinstance(each, Run) else run(each, models, release)
+def _run_or_recheck(
+    each: Key | Run, models: Sequence[str], release: Path | None, until: int
+) -> Run:
+    if isinstance(each, Run):
+        return recheck(each, models, release)
+    return run(each, models, release, until)
 
 
 if __name__ == "__main__":

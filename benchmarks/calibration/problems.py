@@ -28,6 +28,8 @@ LINE = 200  # points of a line
 CLOUD = 600  # points of a table in three or more dimensions
 TABLE = 900  # rows of a measured table, at most
 
+MAP_ACCURACY = 0.02  # of a map, in standard deviations of the truth: no run ends before its steps
+
 HALVES = ("tuning", "reported")
 OWN_DRAWS = "own draws"
 RIGHT = "right kernel given"
@@ -77,13 +79,15 @@ class Problem:
         return {"kernel": named_kernel(*self.given), "noise": self.noise**2}
 
     def instance(self, goal: str, start: int) -> Instance:
-        """Return the problem for "level set" or "optimum" and the number of a start."""
+        """Return the problem for "level set", "optimum" or "map" and the number of a start."""
         seed = (crc32(self.name.partition(", given")[0].encode()), start)
         rng = np.random.default_rng([*seed, 7])
         domain, truth = self.make(rng)
         unit = 1.0 if self.family in DRAWN else float(truth.std())
         noise = Noise(self.noise * unit, self.freedom)
-        wanted: tv.Maximize | tv.LevelSet = tv.Maximize()
+        wanted: tv.Maximize | tv.LevelSet | tv.Map = tv.Maximize()
+        if goal == "map":
+            wanted = tv.Map(MAP_ACCURACY * float(truth.std()))
         if goal == "level set":
             wanted = tv.LevelSet(float(np.quantile(truth, rng.uniform(0.3, 0.9))))
         return Instance(domain, truth, wanted, noise, seed, self.outcome)
@@ -657,3 +661,40 @@ def _problems() -> list[Problem]:
 
 
 PROBLEMS = {problem.name: problem for problem in _problems()}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two quantities on the same candidates: the truths of two problems of the suite.
+
+    Attributes:
+        first: Name of the problem whose truth is the first quantity.
+        second: Name of the problem whose truth is the second.
+    """
+
+    first: str
+    second: str
+
+    def instances(self, start: int) -> dict[str, Instance]:
+        """Return both quantities by name, with the number of a start."""
+        return {
+            "first": PROBLEMS[self.first].instance("level set", start),
+            "second": PROBLEMS[self.second].instance("level set", start + 100),
+        }
+
+
+PAIRS: dict[str, list[Pair]] = {
+    "tuning": [
+        Pair("camel", "blobs"),
+        Pair("branin", "front"),
+        Pair("matern52 draws, 0.25", "rbf draws, 0.2"),
+    ],
+    "reported": [
+        Pair("himmelblau", "franke"),
+        Pair("levy", "plumes"),
+        Pair("styblinski-tang", "thermocline"),
+        Pair("griewank", "islands, much noise"),
+        Pair("matern52 draws, 0.2", "matern32 draws, 0.5"),
+        Pair("rbf draws, 0.3", "matern52 draws, 0.4"),
+    ],
+}

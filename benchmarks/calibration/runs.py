@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import truvar as tv
 from benchmarks.calibration.models import MODELS, TAKE_A_KERNEL, TAKE_OUTCOMES
 from benchmarks.calibration.problems import PROBLEMS, Problem
-from benchmarks.calibration.score import level_set_check, optimum_check
+from benchmarks.calibration.score import level_set_check, map_check, optimum_check
 from benchmarks.instances import Instance
 
 CHECKPOINTS = (15, 30, 60, 120)
@@ -23,7 +23,7 @@ FIRST = 3  # random measurements before the policy chooses
 
 
 class Key(NamedTuple):
-    """A run: name of the problem, "level set" or "optimum", and number of the start."""
+    """A run: name of the problem, "level set", "optimum" or "map", and number of the start."""
 
     problem: str
     goal: str
@@ -56,8 +56,8 @@ def models_of(problem: Problem, models: Sequence[str]) -> list[str]:
     return [model for model in models if problem.given is None or model in TAKE_A_KERNEL]
 
 
-def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
-    """Make one run."""
+def run(key: Key, models: Sequence[str], release: Path | None, until: int = CHECKPOINTS[-1]) -> Run:
+    """Make one run of so many measurements."""
     problem = PROBLEMS[key.problem]
     instance = problem.instance(key.goal, key.start)
     rows: list[int] = []
@@ -67,37 +67,36 @@ def run(key: Key, models: Sequence[str], release: Path | None) -> Run:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = tv.Study(instance.domain, instance.goal, seed=key.start, **problem.model)
-        ahead = list(instance.first(FIRST))
-        while len(rows) < CHECKPOINTS[-1]:
-            if not ahead:
+        first = list(instance.first(FIRST))
+        while len(rows) < until:
+            if first:
+                row = first.pop(0)
+                what: Any = instance.domain.point(row)
+            else:
                 try:
-                    ahead = [study.ask().index]
+                    what = study.ask()
                 except tv.Finished:
                     break
-            _tell(study, instance, ahead.pop(0), rows, values)
+                row = what.index
+            rows.append(row)
+            values.append(instance.measure(row, len(rows)))
+            study.tell(what, values[-1])
             if len(rows) in CHECKPOINTS:
                 for model in own:
                     drawn = MODELS[model](study, instance, rows, values)
                     checks[model][str(len(rows))] = check(instance, drawn, rows, values)
     if release is not None and not problem.model:
         checks["release"] = _of_release(key, rows, values, release)
-    return Run(key, rows, values, len(rows) < CHECKPOINTS[-1], checks)
+    return Run(key, rows, values, len(rows) < until, checks)
 
 
 def check(instance: Instance, drawn: Any, rows: list[int], values: list[float]) -> dict[str, Any]:
     """Return the check of what is stated about a problem."""
+    if isinstance(instance.goal, tv.Map):
+        return map_check(drawn, instance.truth)
     if instance.goal.has_thresholds:
         return level_set_check(drawn, instance.truth, instance.goal.threshold)
     return optimum_check(drawn, instance.truth, instance.goal.sign, rows, values)
-
-
-def _tell(
-    study: tv.Study, instance: Instance, row: int, rows: list[int], values: list[float]
-) -> None:
-    value = instance.measure(row, len(rows) + 1)
-    rows.append(row)
-    values.append(value)
-    study.tell(instance.domain.point(row), value)
 
 
 def recheck(made: Run, models: Sequence[str], release: Path | None) -> Run:

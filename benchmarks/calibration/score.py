@@ -14,6 +14,7 @@ import numpy as np
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 TOLERANCES = (0.0, 0.01, 0.02)
 POINTWISE = 0.95
+MAP_SHARE = 0.99  # of the points, at which a map has the distance that is stated
 MISS = 2 / 0.05  # interval score (Gneiting and Raftery 2007): penalty per unit of missing by
 
 
@@ -101,6 +102,30 @@ def optimum_check(
     found["answer"] = true_regret
     measured = rows[int(np.argmax(sign * np.array(values)))]
     found["measured"] = float((sign * truth).max() - sign * truth[measured]) / span
+    return found
+
+
+def map_check(drawn: Drawn, truth: np.ndarray) -> dict[str, Any]:
+    """Return what is stated about a map, and whether it is true; distances relative to the truth's.
+
+    A statement has the distance that the map exceeds at 1 % of the points at most. Its width is
+    that distance as a ratio to the one that holds; so is that of the distance at all points.
+    """
+    errors = np.sort(np.abs(drawn.values - drawn.mean[:, None]), axis=0)
+    actual = np.sort(np.abs(truth - drawn.mean))
+    nearly_all = int(np.ceil(MAP_SHARE * len(truth) - 1e-9)) - 1
+    found: dict[str, Any] = {}
+    for name, row in (("0", nearly_all), ("all", len(truth) - 1)):
+        smallest = 1e-9 * float(np.ptp(truth))
+        for level in LEVELS:
+            stated = _quantile(errors[row], drawn.weights, level)
+            ratio = (stated + smallest) / (actual[row] + smallest)
+            found[f"{name} {level:g}"] = (bool(actual[row] <= stated + smallest), float(ratio))
+    rmse = np.sqrt((errors**2).mean(axis=0))
+    unit = float(truth.std())
+    true_rmse = float(np.sqrt((actual**2).mean())) / unit
+    found["interval"] = _interval(rmse / unit, drawn.weights, true_rmse)
+    found["answer"] = true_rmse
     return found
 
 

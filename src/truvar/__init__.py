@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.domain.costs import Tasks as Tasks
     from truvar.domain.dates import Date as Date
     from truvar.domain.domain import Domain as Domain
+    from truvar.domain.goals import AllOf as AllOf
     from truvar.domain.goals import LevelSet as LevelSet
     from truvar.domain.goals import Map as Map
     from truvar.domain.goals import Maximize as Maximize
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.models.likelihoods.binary import Binary as Binary
     from truvar.models.likelihoods.count import Count as Count
     from truvar.models.priors import Learned as Learned
+    from truvar.models.priors import Quantity as Quantity
     from truvar.problem import Problem as Problem
     from truvar.problem import load_problem as load_problem
     from truvar.report.point_files import save_points as save_points

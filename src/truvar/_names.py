@@ -52,6 +52,7 @@ _PART_MODULES = {
     "Network": "truvar.domain.travel",
     "TravelMatrix": "truvar.domain.travel",
     "Vehicle": "truvar.domain.vehicles",
+    "AllOf": "truvar.domain.goals",
     "LearnedCost": "truvar.domain.learned_cost",
     "LevelSet": "truvar.domain.goals",
     "Map": "truvar.domain.goals",
@@ -67,6 +68,7 @@ _PART_MODULES = {
     "Binary": "truvar.models.likelihoods.binary",
     "Count": "truvar.models.likelihoods.count",
     "Learned": "truvar.models.priors",
+    "Quantity": "truvar.models.priors",
 }
 
 # Public, but not stored by name: a domain is stored by its contents.
@@ -92,6 +94,7 @@ _UNSTORED_MODULES = {
 # Stored by name, but not public: models that a study learned, and goals made from others.
 _INTERNAL_MODULES = {
     "Bands": "truvar.domain.goals",
+    "ConstrainedOptimum": "truvar.domain.goals",
     "Model": "truvar.models.fit",
     "EnsembleModel": "truvar.models.ensemble",
     "NoiseModel": "truvar.models._noise",

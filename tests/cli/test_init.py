@@ -48,7 +48,7 @@ def test_init_asks_and_writes_a_commented_problem_file(
         "Coordinates, of the columns distance_m, depth_m, colour [distance_m, depth_m]"
         in captured.err
     )
-    assert "answer max, min, above or below" in captured.err
+    assert "answer max, min, above, below or map" in captured.err
     text = Path("pond.toml").read_text()
     assert text.count("#") > 10
     problem = tv.load_problem("pond.toml")
@@ -58,6 +58,23 @@ def test_init_asks_and_writes_a_commented_problem_file(
     assert problem.study().ask().cost == 4.0
     assert main(["new", "pond.toml"]) == 0
     assert Path("pond.db").exists()
+
+
+def test_init_makes_a_map_with_a_learned_cost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(monkeypatch, "", "map", "0,3", "", "learned", "", "500")
+    assert main(["init", "pond.csv"]) == 0
+    problem = tv.load_problem("pond.toml")
+    assert problem.spec["goal"] == {"map": 0.3}
+    assert problem.run == {"budget": 500.0, "accuracy": 0.3}
+    assert problem.study().learns_cost
+    given = ["init", "pond.csv", "--goal", "map", "--accuracy", "0.2", "--defaults", "--force"]
+    assert main(given) == 0
+    assert tv.load_problem("pond.toml").spec["goal"] == {"map": 0.2}
+    capsys.readouterr()
+    assert main(["init", "pond.csv", "--goal", "map", "--defaults", "--force"]) != 0
+    assert "Accuracy" in capsys.readouterr().err
 
 
 def test_init_without_a_table_makes_a_box(

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference._mixtures import mixture_quantile, probability_above
-from truvar.inference._optimum import N_DRAWS, POTENTIAL_REACH, _ruled_out_confidence
+from truvar.inference._optimum import N_DRAWS, POTENTIAL_REACH, ruled_out_confidence
 from truvar.inference.joint import StatementSource, joint_statements
 from truvar.inference.statements import Estimate
 from truvar.models import ensemble, model_average
@@ -542,7 +542,7 @@ def test_points_that_are_seldom_the_optimum_are_not_ruled_out_together() -> None
     nearly always."""
     rng = np.random.default_rng(0)
     winner = rng.integers(5000, size=2048)
-    confidence = _ruled_out_confidence(winner, rng.standard_normal(5000))
+    confidence = ruled_out_confidence(winner, rng.standard_normal(5000))
     ruled_out = confidence >= 0.95
     # 51 of 1,024 draws may fall on them: 0.05 of the points, with a standard error of 0.007.
     assert 0.02 < ruled_out.mean() < 0.09

@@ -32,7 +32,10 @@ FILES: dict[str, tuple[str, list[str]]] = {
         GOOD + "[model]\nlengthscale = 1\n",
         ["'lengthscale'", "did you mean 'lengthscales'?"],
     ),
-    "key of [noise]": (DOMAIN + GOAL + "[noise]\nsd = 1\n", ["'sd'", "variance, column, levels"]),
+    "key of [noise]": (
+        DOMAIN + GOAL + "[noise]\nsigma = 1\n",
+        ["'sigma'", "sd, variance, column, levels"],
+    ),
     "key of [cost]": (GOOD + "[cost]\nbse = 1\n", ["'bse'", "did you mean 'base'?"]),
     "key of [policy]": (
         GOOD + "[policy]\nname = 'truvar'\netaa = 1\n",

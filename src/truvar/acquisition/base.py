@@ -20,7 +20,16 @@ from truvar.acquisition.confidence import Confidence, Epoch, LogBeta, Schedule
 from truvar.acquisition.registry import policy_classes
 from truvar.domain.candidates import ActionSpace, Candidates
 from truvar.domain.domain import Domain
-from truvar.domain.goals import Bands, Goal, LevelSet, Map, Maximize, Regions
+from truvar.domain.goals import (
+    AllOf,
+    Bands,
+    ConstrainedOptimum,
+    Goal,
+    LevelSet,
+    Map,
+    Maximize,
+    Regions,
+)
 from truvar.engines import Engine
 from truvar.exceptions import (
     InvalidArgumentError,
@@ -37,9 +46,12 @@ T = TypeVar("T")
 OPTIMUM: frozenset[str] = frozenset({Maximize.kind})
 LEVEL_SET: frozenset[str] = frozenset({LevelSet.kind})
 ANY_GOAL: frozenset[str] = OPTIMUM | LEVEL_SET | {Map.kind}
+SEVERAL: frozenset[str] = frozenset({AllOf.kind, ConstrainedOptimum.kind})
 
 # A goal of each kind in messages.
-_GOAL_WORDS: dict[str, str] = {goal.kind: goal.one for goal in (Maximize, LevelSet, Map)}
+_GOAL_WORDS: dict[str, str] = {
+    goal.kind: goal.one for goal in (AllOf, ConstrainedOptimum, LevelSet, Map, Maximize)
+}
 
 
 # -- what a policy sees
@@ -78,6 +90,7 @@ class PolicyContext:
         excluded: Points that are not to be measured, and therefore not the optimum that is looked
             for; None: there are none. Shape (n,).
         min_feasibility: Probability of a success below which a candidate is not chosen.
+        importance: How much each point matters, where not all matter equally. Shape (n,).
         cache: Values that a policy computed for this choice; use `cached`.
     """
 
@@ -101,6 +114,7 @@ class PolicyContext:
     learned: bool = False
     excluded: Mask | None = None
     min_feasibility: float = 0.0
+    importance: Array | None = None
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
     @property

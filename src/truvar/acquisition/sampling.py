@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from truvar._numba.threads import blas_in_one_thread, tiles
 from truvar._typing import Array, Index
 from truvar.acquisition._representers import pivoted_cholesky, representer_sites
-from truvar.acquisition.base import OPTIMUM, BasePolicy, PolicyContext
+from truvar.acquisition.base import ANY_GOAL, OPTIMUM, SEVERAL, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import Schedule
 from truvar.acquisition.utils import moments
 from truvar.domain.candidates import Candidates
@@ -44,6 +44,7 @@ class Random(BasePolicy):
     per_cost: bool = False
     beta: Schedule | None = None
     supports_bands = True
+    supported_goals = ANY_GOAL | SEVERAL
 
     def candidate_rows(self, context: PolicyContext, candidates: Candidates) -> Index | None:
         """Return all rows: a random score cannot be maximised between the points of a box."""

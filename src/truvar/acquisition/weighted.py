@@ -37,7 +37,7 @@ from truvar.acquisition._representers import (
 )
 from truvar.acquisition._sampled import can_sample, sampled_reduction
 from truvar.acquisition._tours import TourRows, can_tour, prefer_first_stop, tour_rows
-from truvar.acquisition.base import BasePolicy, PolicyContext
+from truvar.acquisition.base import ANY_GOAL, SEVERAL, BasePolicy, PolicyContext
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, Schedule
 from truvar.acquisition.entropy import expected_improvement_table
 from truvar.acquisition.truncation import contrast_reduction, contrast_variance, weighted_reduction
@@ -81,6 +81,7 @@ class WeightedTruVaR(BasePolicy):
     per_cost = True
     chooses_noise_level = True
     supports_bands = True
+    supported_goals = ANY_GOAL | SEVERAL
     # the probabilities of a threshold far from the mean are 0 in floating point, its bounds are not
     explores = True
 
@@ -162,6 +163,8 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     uncertain = variance > MIN_VARIANCE_SHARE * context.posterior.scale**2
     ambiguity = np.zeros(len(sd))
     ambiguity[uncertain] = _AMBIGUITIES[context.goal.kind](context, mean, sd)[uncertain]
+    if context.importance is not None:
+        ambiguity *= context.importance
     relevant = np.flatnonzero(
         ambiguity * len(ambiguity) > _NEGLIGIBLE_AMBIGUITY_SHARE * ambiguity.sum()
     )
@@ -194,6 +197,25 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
         draws: Number of draws; rounded up to a power of two.
     """
     sites = representer_sites(context, representers)
+    f, _ = joint_draws(context, sites, representers, draws)
+    share = np.bincount(f.argmax(axis=1), minlength=len(sites)) / len(f)
+    return contrast_weights(context, sites, share, f)
+
+
+def joint_draws(
+    context: PolicyContext, sites: Index, representers: int, draws: int
+) -> tuple[SingleArray, float]:
+    """Return draws of f at some sites up to a constant, high values good, and the constant.
+
+    Args:
+        context: The context of the choice.
+        sites: R sites.
+        representers: Number of sites, at most.
+        draws: Number of draws; rounded up to a power of two.
+
+    Returns:
+        The draws, (S, R), and the number that is to be added to them.
+    """
     root, pivots = pivoted_cholesky(context, sites)
     diagonal = np.diag(root) ** 2
     rank = int(np.count_nonzero(diagonal > _MIN_DRAWN_VARIANCE_SHARE * diagonal.max(initial=0.0)))
@@ -205,11 +227,24 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
     in_order = np.empty((rank, len(sites)), np.float32)
     in_order[:, pivots] = (root[:, :rank] * signs).T
     f = base[:, order] @ in_order  # (S, R)
-    mean, scale = _mixture(context, sites, len(base))
+    mean, scale, offset = _mixture(context, sites, len(base))
     if scale is not None:
         f *= scale
     f += mean
-    share = np.bincount(f.argmax(axis=1), minlength=len(sites)) / len(base)
+    return f, offset
+
+
+def contrast_weights(
+    context: PolicyContext, sites: Index, share: Array, f: SingleArray
+) -> WeightedRows:
+    """Return the points that win a draw with their weights.
+
+    Args:
+        context: The context of the choice.
+        sites: R sites.
+        share: Share of the draws that each of them wins. (R,)
+        f: The draws. (S, R)
+    """
     winners = np.flatnonzero(share)
     leader = int(np.argmax(share[winners]))
     variance = contrast_variance(context.posterior, sites[winners], leader)
@@ -229,21 +264,21 @@ def possible_maximisers(context: PolicyContext, representers: int, draws: int) -
 
 def _mixture(
     context: PolicyContext, sites: Index, draws: int
-) -> tuple[SingleArray, SingleArray | None]:
-    """Return the mean at some sites for every draw, up to a constant, and the factor of the sd.
+) -> tuple[SingleArray, SingleArray | None, float]:
+    """Return the mean at some sites for every draw, up to a constant, the factor of the sd, and the constant.
 
     Each member of a mixture gets an equal share of the draws; what is correlated is as in the most
     probable model.
 
     Returns:
         Means and factors, of shape (S, R) if the model is a mixture; otherwise means of shape (1,
-        R), and None for 1.
+        R), and None for 1; and what was subtracted from the means.
     """
     ensemble = context.ensemble
     if ensemble is None:
         mean = context.goal.sign * context.posterior.mean[None, sites]
         # Near 0, where single precision is fine.
-        return (mean - mean.max()).astype(np.float32), None
+        return (mean - mean.max()).astype(np.float32), None, float(mean.max())
     # Blocks of a Sobol sequence are spread evenly themselves.
     member = np.arange(draws) * len(ensemble.means) // draws
     # Pending measurements leave the same share of each member's variance.
@@ -255,8 +290,10 @@ def _mixture(
         where=own > 0,
     )
     means = context.goal.sign * ensemble.means[:, sites]
-    means -= means.max()
-    return means.astype(np.float32)[member], np.sqrt(ratio).astype(np.float32)[member]
+    offset = float(means.max())
+    means -= offset
+    factor = np.sqrt(ratio).astype(np.float32)[member]
+    return means.astype(np.float32)[member], factor, offset
 
 
 @cache

@@ -7,6 +7,7 @@ from truvar._names import offer
 __all__, __getattr__, __dir__ = offer(
     __name__,
     {
+        "_several": ("SeveralLearner",),
         "availability": ("place_of",),
         "covering": ("information_bound",),
         "learner": ("ActiveLearner",),

@@ -33,8 +33,10 @@ def within_context(
         measured: Measurements of the target with their values in the units of the model.
     """
     goal = policy_context.goal
-    if not goal.seeks_optimum:
+    context = given.context if given.is_setting else given
+    if context is None or not goal.seeks_optimum:
         return policy_context
+    given = context
     outside = np.ones(len(policy_context.targets), bool)
     outside[given.rows] = False
     if policy_context.excluded is not None:

@@ -39,7 +39,8 @@ def remove_variance(
     if not counted.any():
         counted = targets
     variance = replace(context, targets=counted, epoch=replace(context.epoch, eta=0.0), cache={})
-    choice = loop.choose(variance, TruVaR(eta=0.0, refine=False), table)
+    policy = learner.scoring(TruVaR(eta=0.0, refine=False), exploring=True)
+    choice = loop.choose(variance, policy, table)
     if choice is None and context.min_feasibility > 0:
         return remove_variance(learner, replace(context, min_feasibility=0.0), targets, table)
     return choice

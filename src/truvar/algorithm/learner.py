@@ -15,6 +15,7 @@ from truvar._typing import Array, Mask
 from truvar.acquisition import Policy
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE, EpochStart
 from truvar.algorithm import loop
+from truvar.algorithm._one_quantity import OneQuantity
 from truvar.algorithm.availability import (
     AmongAllowed,
     Availability,
@@ -44,7 +45,7 @@ from truvar.models.priors import Learned, Prior
 from truvar.models.surrogate import Surrogate
 
 
-class ActiveLearner:
+class ActiveLearner(OneQuantity):
     """The state of Algorithm 1, given the observations and the pending measurements.
 
     Args:

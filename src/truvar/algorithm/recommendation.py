@@ -87,12 +87,11 @@ def eligible_observations(learner: ActiveLearner) -> list[tuple[Action, float]]:
 
     Outliers that the model leaves out cannot be it, nor can an optimum lie at an excluded place.
     """
-    model = learner.surrogate.model
-    outliers = () if model is None else model.outliers
-    observed = [
-        each for position, each in enumerate(learner.observations) if position not in outliers
+    kept = [
+        (action, y)
+        for position, (action, y) in enumerate(learner.observations)
+        if action.task == 0 and learner.can_be_answer(position)
     ]
-    kept = [(action, y) for action, y in observed if action.task == 0]
     if not kept or not learner.goal.seeks_optimum or learner.availability is None:
         return kept
     points = np.stack([action.point[: len(learner.domain.columns)] for action, _ in kept])
@@ -197,6 +196,7 @@ def _points_of_box(learner: ActiveLearner) -> tuple[Array, int]:
     on_domain = np.where(_measurable(learner), sign * surrogate.moments[0], -np.inf)
     starts = np.vstack([domain.points[int(np.argmax(on_domain))], measured])
     limited = bool(domain.constraints) or learner.availability is not None
+    limited |= learner.recommendable is not None
 
     def signed_mean(points: Array) -> Array:
         signed = sign * surrogate.predict_modelled(points)[0]
@@ -223,7 +223,7 @@ def _leading(values: Array, estimates: Array) -> Index:
 
 def _may_be_recommended(learner: ActiveLearner, points: Array) -> Mask:
     """Return which points (q, d) of a box are allowed, and probably not in a region that fails: (q,)."""
-    allowed = learner.actions.allows(points)
+    allowed = learner.actions.allows(points) & learner.recommendable_at(points)
     availability = learner.availability
     if availability is None:
         return allowed
@@ -235,6 +235,8 @@ def _measurable(learner: ActiveLearner) -> Mask:
 
     If there are none, all of them are.
     """
+    if learner.recommendable is not None:
+        return learner.recommendable
     everywhere = np.ones(len(learner.domain), bool)
     availability = learner.availability
     if availability is None:

@@ -121,7 +121,7 @@ def _choose_among(
     surrogate = learner.surrogate
 
     design = design_of_tasks(learner, last, pending)
-    if design is not None or (not surrogate.fitted and surrogate.model is not None):
+    if design is not None or (not learner.is_fitted and surrogate.model is not None):
         if design is None and given is None:
             design = space_filling_design(learner, pending, context.min_feasibility)
         return _explore(learner, context, everywhere, pool, design)
@@ -172,7 +172,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
     excluded = learner.excluded
     best = best_observed(learner)
     best_y = None if best is None else _modelled_value(surrogate, *best)
-    return PolicyContext(
+    context = PolicyContext(
         engine=surrogate.engine,
         goal=learner.model_goal,
         regions=state.regions,
@@ -192,6 +192,7 @@ def policy_context(learner: ActiveLearner, n_asked: int, speed: float = 1.0) -> 
         learned=surrogate.model is not None,
         excluded=excluded if excluded is None or excluded.any() else None,
     )
+    return learner.whole_context(context, n_asked, speed)
 
 
 def in_model_units(surrogate: Surrogate, table: Candidates) -> Candidates:
@@ -238,9 +239,10 @@ def _choose_by_policy(
         The context, with the eta of that epoch, and the choice.
     """
     table = _take(in_model_units(learner.surrogate, pool.table), pool.rows)
-    choice = loop.choose(context, learner.policy, table)
+    policy = learner.scoring(learner.policy)
+    choice = loop.choose(context, policy, table)
     if choice is None and (pending or learner.looks_in_contexts):
-        context, choice = loop.choose_ahead(context, learner.policy, table)
+        context, choice = loop.choose_ahead(context, policy, table)
     return context, _in_table(choice, pool.rows)
 
 
@@ -255,7 +257,8 @@ def _explores(learner: ActiveLearner, context: PolicyContext, pool: Pool) -> boo
     if pool.table.feasibility is None:
         return False
     table = _take(in_model_units(learner.surrogate, pool.table), pool.affordable)
-    return loop.choose(context, learner.policy, replace(table, feasibility=None)) is not None
+    policy = learner.scoring(learner.policy)
+    return loop.choose(context, policy, replace(table, feasibility=None)) is not None
 
 
 def _explore(
@@ -301,7 +304,7 @@ def _refine(
 
     A choice from a finite domain, or among the rows that a policy allows, stays.
     """
-    policy = learner.policy
+    policy = learner.scoring(learner.policy)
     surrogate = learner.surrogate
     if not learner.domain.continuous or policy.candidate_rows(context, table) is not None:
         return table, choice

@@ -69,7 +69,8 @@ def add_options(sub: argparse.ArgumentParser, command: type[commands.Command]) -
         kind: dict[str, Any] = {"type": argument.kind}
         if argument.kind is bool:
             kind = {"action": "store_true"}
-        sub.add_argument(f"--{name}", help=option_help(argument), default=defaults[name], **kind)
+        option = f"--{name.replace('_', '-')}"
+        sub.add_argument(option, help=option_help(argument), default=defaults[name], **kind)
 
 
 def option_help(argument: commands.Argument) -> str:

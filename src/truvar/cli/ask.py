@@ -60,6 +60,12 @@ def _ask_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="COLUMN=VALUE",
         help="value of a context column, which is given, not chosen; once per column",
     )
+    sub.add_argument(
+        "--same",
+        action="append",
+        metavar="COLUMN",
+        help="column whose value all suggestions share, chosen for the batch; once per column",
+    )
     add_options(sub, Ask)
     for name, what in _FILES.items():
         add_path(sub, f"--{name}", metavar="FILE", type=Path, help=f"write them as {what} too")
@@ -81,7 +87,9 @@ def _ask(arguments: argparse.Namespace) -> int:
     finished = None
     context = _context(arguments, study)
     options = given_options(arguments, Ask)
-    receipt = study.execute(Ask(arguments.n, arguments.lease, context=context, **options))
+    receipt = study.execute(
+        Ask(arguments.n, arguments.lease, context=context, same=arguments.same, **options)
+    )
     batch = receipt.suggestions
     if receipt.end is not None and not batch:
         finished = receipt.end.reason

@@ -141,9 +141,13 @@ def _read_ids(given: _Given) -> _Targets:
 def _read_value(given: _Given) -> _Targets:
     from truvar.study.measurements_io import parse_words
 
-    if len(given.words) != 2 or not given.words[0].isdecimal():
+    quantities = tuple(given.study.goal.parts)
+    is_complete = len(given.words) == 2 or (bool(quantities) and len(given.words) > 2)
+    if not is_complete or not given.words[0].isdecimal():
         raise given.refusal(f"ID VALUE, got {given.text or 'nothing'}")
-    (measurement,) = parse_words(given.words, given.study.domain, corrects=True)
+    (measurement,) = parse_words(
+        given.words, given.study.domain, corrects=True, quantities=quantities
+    )
     return [(measurement.what, measurement.value)]
 
 

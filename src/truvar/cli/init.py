@@ -23,6 +23,7 @@ _GOAL_WORDS = {
     "level": "level_set",
     "within": "within",
     "within-min": "within_of_min",
+    "map": "map",
     "maximum": "maximize",
     "minimum": "minimize",
 }
@@ -47,13 +48,15 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--columns", metavar="A,B", help="the coordinates, separated by commas")
     sub.add_argument(
         "--goal",
-        choices=("max", "min", "above", "below", "level", "within", "within-min"),
-        help="what to look for; above and below are those of a threshold, level is above, and "
-        "within is a margin of the highest value, within-min of the lowest",
+        choices=("max", "min", "above", "below", "level", "within", "within-min", "map"),
+        help="what to look for; above and below are those of a threshold, level is above, within "
+        "is a margin of the highest value, within-min of the lowest, and map is the value "
+        "everywhere",
     )
     sub.add_argument(
         "--threshold", type=float, help="threshold of above, below or level; margin of within"
     )
+    sub.add_argument("--accuracy", type=float, help="accuracy of a map")
     sub.add_argument(
         "--repeats",
         type=positive(int),
@@ -121,7 +124,8 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         columns = list(box)
         name = ask("Name of the study", "study", str)
     goal = _GOAL_WORDS.get(arguments.goal or "") or ask(
-        "Look for the max, the min, or the points above or below a threshold (max/min/above/below)",
+        "Look for the max, the min, the points above or below a threshold, or a map of the values "
+        "everywhere (max/min/above/below/map)",
         "max",
         _goal,
     )
@@ -130,6 +134,9 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
     if goal in SIDES and threshold is None:
         subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
         threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
+    accuracy = arguments.accuracy
+    if goal == "map" and accuracy is None:
+        accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
     noise = None
     if outcome is None:
         noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
@@ -149,6 +156,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
             _rates(columns),
         ),
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
+        accuracy=accuracy,
         repeats=arguments.repeats,
     )
 
@@ -256,7 +264,7 @@ def _goal(answer: str) -> str:
     if word in _GOAL_WORDS.values():
         return word
     if word not in _GOAL_WORDS:
-        raise ValueError("answer max, min, above or below")
+        raise ValueError("answer max, min, above, below or map")
     return _GOAL_WORDS[word]
 
 

@@ -45,7 +45,9 @@ def _tell(arguments: argparse.Namespace) -> int:
     options = given_options(arguments, Tell)
     if arguments.csv is None:
         study = open_study(arguments)
-        measurements = parse_words(words, study.domain, **options)
+        measurements = parse_words(
+            words, study.domain, quantities=tuple(study.goal.parts), **options
+        )
     elif words or any(value is not None for value in options.values()):
         raise InvalidArgumentError(
             "expected values from a CSV file or from the command line, got both; leave out one of "
@@ -67,12 +69,17 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     """Tell several values of one suggestion or point and print how the classes changed."""
     from truvar.study.measurements_io import parse_words
 
-    if arguments.csv is not None or arguments.noise is not None or arguments.cost is not None:
+    others = (arguments.csv, arguments.noise, arguments.noise_sd, arguments.cost)
+    if any(other is not None for other in others):
         raise InvalidArgumentError(
             "--repeats takes values of one id or point and no other option; leave out --csv, "
-            "--noise and --cost"
+            "--noise, --noise-sd and --cost"
         )
     study = open_study(arguments)
+    if study.goal.parts:
+        raise InvalidArgumentError(
+            "--repeats is for studies of one quantity; tell each measurement by its coordinates"
+        )
     is_point = bool(words) and words[0].partition("=")[0] in study.domain.columns
     count = len(study.domain.columns) if is_point else 1
     target = words[:count]
@@ -93,6 +100,7 @@ TELL = Command(
     "truvar tell 3 7.2\ntruvar tell lake.db 3 7.2 4 6.8\ntruvar tell distance_m=300 depth_m=-8 "
     "7.2\n"
     "truvar tell 'North pier' 7.2\n"
+    "truvar tell 3 yield=82.1 impurity=0.4\n"
     "truvar tell --csv today.csv",
     _tell_arguments,
     _tell,

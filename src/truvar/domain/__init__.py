@@ -32,9 +32,17 @@ __all__, __getattr__, __dir__ = offer(
             "recognise_degrees",
             "require_geographic_columns",
         ),
-        "given_context": ("ContextSlice", "rows_in_context", "slice_in_context"),
+        "given_context": (
+            "ContextSlice",
+            "rows_in_context",
+            "shared_columns",
+            "slice_in_context",
+            "slice_with_setting",
+        ),
         "goals": (
+            "AllOf",
             "Bands",
+            "ConstrainedOptimum",
             "Goal",
             "LevelSet",
             "Map",
@@ -43,6 +51,8 @@ __all__, __getattr__, __dir__ = offer(
             "Optimum",
             "Regions",
             "Score",
+            "parse_constraints",
+            "probability_of",
         ),
         "grid": ("SAME_POINT", "mesh"),
         "labels": (
@@ -54,6 +64,7 @@ __all__, __getattr__, __dir__ = offer(
         ),
         "layout": ("GridLayout",),
         "learned_cost": ("ExpectedCost", "LearnedCost", "as_cost"),
+        "noise_sd": ("given_variance",),
         "parameters": (
             "Boolean",
             "Categorical",
@@ -65,6 +76,7 @@ __all__, __getattr__, __dir__ = offer(
             "plain_value",
         ),
         "repeats": ("ClosedPlaces", "Repeats", "check_repeats", "max_measurements"),
+        "quantity": ("QuantityName",),
         "rounding": ("shown_numbers",),
         "satisfiability": ("holds_somewhere",),
         "scales": ("is_geometric",),

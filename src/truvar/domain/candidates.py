@@ -450,7 +450,7 @@ class ActionSpace:
             own_noise = self.tasks.noise_of(task, self.n_levels)
             if own_noise is not None:
                 noises[rows] = own_noise
-            own_cost = self._cost_of_task(points, task)
+            own_cost = _cost_of_task(self.tasks, self._base, points, task)
             if own_cost is not None:  # it replaces the base cost; travel is still paid
                 costs[rows] = costs[rows] - self._base_cost(points, index)[:, None] + own_cost
         if (costs <= 0).any():
@@ -564,16 +564,6 @@ class ActionSpace:
         """The part of the cost that is a number, column, array or `CoordinateFunction`."""
         return self._cost.base if isinstance(self._cost, Cost) else self._cost
 
-    def _cost_of_task(self, points: Array, task: int) -> float | Array | None:
-        """Return what a task costs instead of the base cost: a number or (m, 1); None: as much."""
-        tasks = self.tasks
-        if tasks is not None and tasks.cost is not None:
-            return tasks.cost[task]
-        base = self._base
-        if not (isinstance(base, CoordinateFunction) and base.has_tasks):
-            return None
-        return base(np.column_stack([points, np.full(len(points), task)]))[:, None]
-
     def _on_domain(self, value: Any, name: str, index: Index | None) -> Any:
         """Return a number as it is, and a column or array over the domain at the rows `index`."""
         if isinstance(value, str):
@@ -604,3 +594,12 @@ def _coordinates(position: Array | str | None) -> Array | None:
             f"a cost function needs coordinates, got the place {position!r}; give them"
         )
     return position
+
+
+def _cost_of_task(tasks: Tasks, base: Any, points: Array, task: int) -> float | Array | None:
+    """Return what a task costs instead of the base cost: a number or (m, 1); None: as much."""
+    if tasks.cost is not None:
+        return tasks.cost[task]
+    if not (isinstance(base, CoordinateFunction) and base.has_tasks):
+        return None
+    return base(np.column_stack([points, np.full(len(points), task)]))[:, None]

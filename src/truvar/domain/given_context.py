@@ -7,7 +7,7 @@ context.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,9 @@ class ContextSlice:
         reach: Largest distance of the rows from the context.
         given: The context in coordinates, by position of its column.
         domain: The domain.
+        is_setting: Whether the columns are chosen once for a batch, so that the goal stays that of
+            the whole domain, or of `context`.
+        context: The given context that a setting is chosen in; None: there is none.
     """
 
     rows: Index
@@ -70,6 +73,8 @@ class ContextSlice:
     reach: float
     given: dict[int, float]
     domain: Domain
+    is_setting: bool = False
+    context: ContextSlice | None = None
 
     def contains(self, points: Array) -> Mask:
         """Return which points (q, d) have a context as near as the rows: (q,)."""
@@ -140,6 +145,50 @@ def slice_in_context(domain: Domain, context: Mapping[str, Any] | None) -> Conte
     )
     reach = float(np.partition(distance, count - 1)[count - 1])
     return ContextSlice(np.flatnonzero(distance <= reach), given, reach, given, domain)
+
+
+def shared_columns(domain: Domain, names: Any) -> list[int]:
+    """Return the positions of columns that all suggestions of a batch are to share.
+
+    Raises:
+        InvalidArgumentError: If they are no list of columns that are chosen, or leave none to
+            choose.
+    """
+    if isinstance(names, str) or not isinstance(names, Sequence) or len(names) == 0:
+        raise InvalidArgumentError(
+            f"same must be a list of columns, got {names!r}; give one such as "
+            f"[{domain.columns[0]!r}]"
+        )
+    chosen = [name for name in domain.columns if name not in domain.context]
+    for name in names:
+        if name not in chosen:
+            raise InvalidArgumentError(f"same: {unknown_name('column', str(name), chosen)}")
+    if set(names) == set(chosen):
+        raise InvalidArgumentError(
+            f"same must leave a column to choose, got all of them ({', '.join(names)}); leave out "
+            "one"
+        )
+    return [domain.columns.index(name) for name in dict.fromkeys(names)]
+
+
+def slice_with_setting(
+    domain: Domain, setting: Mapping[int, float], context: ContextSlice | None
+) -> ContextSlice:
+    """Return the part of a domain with given values of some columns.
+
+    Args:
+        domain: The domain.
+        setting: Coordinates by position of their column.
+        context: The given context, if the domain has one.
+    """
+    given = dict(setting) if context is None else {**context.given, **setting}
+    rows = np.arange(len(domain)) if context is None else context.rows
+    if domain.continuous:
+        return ContextSlice(rows, given, np.inf, given, domain, True, context)
+    shared = np.ones(len(rows), bool)
+    for k, x in setting.items():
+        shared &= np.abs(domain.points[rows, k] - x) <= domain.slack[k]
+    return ContextSlice(rows[shared], None, 0.0, given, domain, True, context)
 
 
 def _checked_context(domain: Domain, context: Mapping[str, Any] | None) -> dict[int, float]:

@@ -8,6 +8,7 @@ __all__, __getattr__, __dir__ = offer(
     __name__,
     {
         "_goals": ("inference_of",),
+        "_several": ("SeveralSource", "statement_source"),
         "bands": ("true_f1",),
         "certificate": ("Certificate", "certify", "with_joint_statements"),
         "certificate_text": ("format_share",),

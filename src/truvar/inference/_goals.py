@@ -26,9 +26,11 @@ GIVEN = f"with {100 * MIN_PROBABILITY:g} % probability, given the model"
 
 # Kind of goal -> module whose `INFERENCE` is about it.
 _MODULES = {
+    "constrained optimum": "truvar.inference._constrained",
     "level set": "truvar.inference._level_set_goals",
     "map": "truvar.inference._map",
     "optimum": "truvar.inference._optimum_goals",
+    "region": "truvar.inference._region",
 }
 
 

@@ -58,7 +58,7 @@ def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatem
     rows = rows_to_draw(relevant, inputs.seed)
     draws = inputs.posterior.draw(inputs.sites[rows], N_DRAWS, inputs.seed)
     is_above = draws >= inputs.threshold
-    return _from_draws(inputs, probability, error, relevant, rows, is_above)
+    return from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
 def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
@@ -72,7 +72,7 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
     drawn = np.union1d(rows, optima)
     draws = inputs.posterior.draw(inputs.sites[drawn], N_DRAWS, inputs.seed)
     is_above = draws[np.searchsorted(drawn, rows)] >= implicit_thresholds(goal, draws)
-    return _from_draws(inputs, probability, error, relevant, rows, is_above)
+    return from_draws(inputs, probability, error, relevant, rows, is_above)
 
 
 def optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
@@ -185,7 +185,7 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
     return float(np.maximum(above, 1.0 - above).min())
 
 
-def _from_draws(
+def from_draws(
     inputs: StatementInputs,
     probability: Array,
     error: Array,

@@ -60,7 +60,7 @@ def optimum_statements(inputs: StatementInputs) -> JointStatements:
     return JointStatements(
         goal=inputs.goal,
         probability=probability,
-        decided_confidence=_ruled_out_confidence(winner, _promise(inputs)),
+        decided_confidence=ruled_out_confidence(winner, promise(inputs)),
         reported=None,
         lower=lower,
         upper=upper,
@@ -108,7 +108,7 @@ def screening_optimality(inputs: StatementInputs) -> float:
     return float((draws.max(axis=0) - draws[0] <= EQUAL_VALUE_SDS * inputs.scale).mean())
 
 
-def _promise(inputs: StatementInputs) -> Array:
+def promise(inputs: StatementInputs) -> Array:
     """Return the largest distance of each point from the best mean in units of its standard deviation, (n,)."""
     signed = inputs.goal.sign * inputs.means
     sd = np.sqrt(inputs.variances) + EQUAL_VALUE_SDS * inputs.scale
@@ -144,7 +144,7 @@ def _around_best(inputs: StatementInputs) -> Array:
     return around if inputs.allows is None else around[inputs.allows(around[:, :d])]
 
 
-def _ruled_out_confidence(winner: Index, promise: Array) -> Array:
+def ruled_out_confidence(winner: Index, promise: Array) -> Array:
     """Return the highest confidence at which each point is ruled out, (n,).
 
     The points are ordered by how often they are the optimum in one half of the draws, those of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import floor, inf
+from math import floor, inf, isfinite
 
 import numpy as np
 
@@ -29,14 +29,14 @@ RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; 
 COST_CAVEAT = "the paper's bound on the cost would not apply with a larger beta either"
 
 
-def level_set_sentence(statements: JointStatements, goal: LevelSet | Bands, domain: Domain) -> str:
+def level_set_sentence(statements: JointStatements, goal: Goal, domain: Domain) -> str:
     """Return the classes that every output shows, how many of them are wrong, and the expected F1 score."""
     over = " (mean over the thresholds)" if isinstance(goal, Bands) and not goal.inside else ""
     score = f"Expected F1{over} {_estimate(statements.expected_f1, format_share)}."
     return f"{_shown_sentence(statements.classes, goal, domain)} {score}"
 
 
-def _shown_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+def _shown_sentence(classes: Classification, goal: Goal, domain: Domain) -> str:
     """Return how many points are shown by their own probabilities, and how many of them are wrong."""
     kind = _kind(domain)
     n = len(classes.undecided)
@@ -64,7 +64,7 @@ def _wrong_text(classes: Classification) -> str:
     return f"at most {n_wrong} of them {_are(n_wrong)} wrong"
 
 
-def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
+def _sides(classes: Classification, goal: Goal) -> str:
     """Return the number of points on each side, or in each band: "246 above 4 and 1207 below"."""
     if classes.band is not None:
         counts = []
@@ -88,18 +88,16 @@ def _sides(classes: Classification, goal: LevelSet | Bands) -> str:
     return f"{n_asked} {asked} {threshold}" if n_asked else f"{n_other} {other} {threshold}"
 
 
-def _threshold_text(goal: LevelSet | Bands) -> str:
+def _threshold_text(goal: Goal) -> str:
     """Return the threshold that points are shown above or below: "7", "80 % of the maximum"."""
-    if isinstance(goal, Bands):
-        return f"{goal.thresholds[0]:g}"
+    if not isinstance(goal, LevelSet):
+        return f"{goal.known_thresholds[0]:g}"
     if goal.threshold is not None:
         return f"{goal.threshold:g}"
     return f"{100 * goal.threshold_share:g} % of the {goal.optimum_name}"
 
 
-def further_sentences(
-    statements: JointStatements, goal: LevelSet | Bands, domain: Domain
-) -> tuple[str, ...]:
+def further_sentences(statements: JointStatements, goal: Goal, domain: Domain) -> tuple[str, ...]:
     """Return what else can be stated about a level set: the share above, and the joint statements."""
     tolerated = statements.classify(tolerance=TOLERANCE)
     return (
@@ -109,7 +107,7 @@ def further_sentences(
     )
 
 
-def _share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> str:
+def _share_sentence(share: Estimate, goal: Goal, domain: Domain) -> str:
     """Return the interval of the share of the points on the side asked for, or between the two.
 
     Args:
@@ -117,7 +115,7 @@ def _share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> 
         goal: The goal.
         domain: The domain.
     """
-    where = f"{goal.sides[0]} {_threshold_text(goal)}"
+    where = "inside" if goal.class_names else f"{goal.sides[0]} {_threshold_text(goal)}"
     if isinstance(goal, LevelSet) and goal.margin is not None:
         where = goal.summary
     if goal.sign < 0:
@@ -133,7 +131,7 @@ def _share_sentence(share: Estimate, goal: LevelSet | Bands, domain: Domain) -> 
     )
 
 
-def _joint_sentence(classes: Classification, goal: LevelSet | Bands, domain: Domain) -> str:
+def _joint_sentence(classes: Classification, goal: Goal, domain: Domain) -> str:
     """Return what holds jointly: at most a share of the most probable points is wrong, or none of them."""
     opening = f"With {100 * classes.confidence:g} % probability"
     kind = _kind(domain)
@@ -168,7 +166,7 @@ def _regret_text(statements: JointStatements) -> str:
     """Return how far the recommended point is from the optimum, as a bound and as an expectation."""
     regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
     expected = f"expected to be {regret} from it"
-    if statements.regret_bound is None:
+    if statements.regret_bound is None or not isfinite(statements.regret_bound):
         return expected
     bound = f"within {statements.regret_bound:.3g} of it with {100 * CONFIDENCE:g} % probability"
     return f"{bound}, and {expected}"

@@ -161,7 +161,9 @@ def _near_f1(state: _LimitState) -> _Reason | None:
 def _near_regret(state: _LimitState) -> _Reason | None:
     """Return the test of the limit of regret; None if single points rule out that it is reached."""
     goal = _regret_goal(state.learner, state.limits)
-    if goal is None or not may_reach_regret(state.source, goal):
+    if goal is None:
+        return None
+    if not state.learner.goal.parts and not may_reach_regret(state.source, goal):
         return None
 
     def reason() -> str | None:
@@ -208,12 +210,15 @@ _NEAR_LIMITS = (_near_f1, _near_regret, _near_accuracy, _near_worthless)
 
 def _has_model(learner: ActiveLearner) -> bool:
     """Return whether there is a model, with enough measurements to state anything with and to contradict it."""
-    surrogate = learner.surrogate
-    count = len(learner.observations)
     needed = MIN_MEASUREMENTS
     if not learner.domain.continuous:
         needed = min(needed, len(learner.domain))
-    return surrogate.fitted and count >= max(needed, surrogate.min_observations)
+    for each in learner.learners.values():
+        surrogate = each.surrogate
+        least = max(needed, surrogate.min_observations)
+        if not surrogate.fitted or len(each.observations) < least:
+            return False
+    return True
 
 
 def _regret_goal(learner: ActiveLearner, limits: StatementLimits) -> float | None:

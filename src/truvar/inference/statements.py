@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.goals import Bands, Goal
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.errors import ClassErrors
 from truvar.validation import check_finite, check_fraction
@@ -298,9 +298,13 @@ def classes_of(statements: JointStatements, shown: Mask, confidence: float) -> C
         return Classification(
             confidence, shown & is_above, shown & ~is_above, ~shown, band, goal.names
         )
-    if isinstance(goal, LevelSet):
+    if goal.has_thresholds:
         is_above = statements.probability >= 0.5
-        return Classification(confidence, shown & is_above, shown & ~is_above, ~shown)
+        classes = Classification(confidence, shown & is_above, shown & ~is_above, ~shown)
+        if goal.class_names is None:
+            return classes
+        band = np.where(shown, is_above.astype(int), -1)
+        return replace(classes, band=band, band_names=goal.class_names)
     if goal.sign > 0:
         return Classification(confidence, nothing, shown, ~shown)
     return Classification(confidence, shown, nothing, ~shown)
@@ -332,6 +336,11 @@ def check_classify(
     if check_finite(margin, "margin") < 0:
         raise InvalidArgumentError(
             f"margin must be >= 0, got {margin}; give a distance from the threshold, such as 0.3"
+        )
+    if margin > 0 and goal.parts:
+        raise UnsupportedGoalError(
+            f"classify(margin=...) needs one quantity, got the goal {goal}; use tolerance=0.01 or "
+            "pointwise=0.95"
         )
     given = {"pointwise": pointwise is not None, "tolerance": share > 0, "margin": margin > 0}
     names = [name for name, is_given in given.items() if is_given]

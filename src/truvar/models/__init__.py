@@ -34,7 +34,7 @@ __all__, __getattr__, __dir__ = offer(
         "mean": ("MeanLike",),
         "observations": ("Observations",),
         "posterior": ("Posterior",),
-        "priors": ("Learned", "Prior"),
+        "priors": ("Learned", "Prior", "Quantity"),
         "surrogate": ("Surrogate",),
         "transforms": ("OutputTransform", "SMALLEST_UNIT"),
     },

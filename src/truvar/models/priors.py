@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from truvar._deprecation import deprecated_fields
-from truvar.domain.costs import NoiseLike, Tasks
-from truvar.exceptions import InvalidModelError
+from truvar.domain.costs import NoiseLevels, NoiseLike, Tasks
+from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import unknown_name
 from truvar.models.kernels import check_kernel_name
 from truvar.models.likelihoods.outcome import Outcome
 from truvar.models.mean import MeanLike, is_mean_function
-from truvar.validation import check_finite, check_integer
+from truvar.validation import check_finite, check_integer, check_nonnegative
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -131,6 +131,41 @@ class Prior:
     def outcome(self) -> Outcome | None:
         """The kind of values that measurements give; None: numbers with normal noise."""
         return None if isinstance(self.likelihood, str) else self.likelihood
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The model and the cost of one quantity, in a study of several.
+
+    Attributes:
+        kernel: As the argument of `Study`; None: that of the study.
+        mean: As the argument of `Study`; None: that of the study.
+        noise: Noise variance of its measurements; None: that of the study.
+        transform: As the argument of `Study`; None: that of the study.
+        cost: Cost of measuring it, in addition to that of the place. If one quantity has a cost,
+            each may be measured alone, and `ask` says which. None: 0.
+
+    Raises:
+        InvalidArgumentError: If the cost is negative.
+
+    Example:
+        >>> Quantity(noise=0.04, cost=2.5)
+    """
+
+    kernel: Kernel | str | Learned | None = None
+    mean: MeanLike | None = None
+    noise: NoiseLike | None = None
+    transform: str | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.cost is not None:
+            check_nonnegative(self.cost, "the cost of a quantity")
+        if isinstance(self.noise, NoiseLevels):
+            raise InvalidArgumentError(
+                "noise levels are for studies of one quantity, got them for one of several; give "
+                "the noise variance as a number"
+            )
 
 
 def constant_mean(prior: Prior, family: Learned | None) -> float | None:

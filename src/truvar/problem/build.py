@@ -25,7 +25,15 @@ from truvar.domain.constraints import PolygonConstraint
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.geographic import recognise_degrees
-from truvar.domain.goals import Goal, LevelSet, Map, Maximize, Minimize
+from truvar.domain.goals import (
+    AllOf,
+    Goal,
+    LevelSet,
+    Map,
+    Maximize,
+    Minimize,
+    parse_constraints,
+)
 from truvar.domain.learned_cost import LearnedCost
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
@@ -34,7 +42,7 @@ from truvar.messages import unknown_name
 from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
 from truvar.models.likelihoods import OUTCOMES, Outcome
-from truvar.models.priors import Learned
+from truvar.models.priors import Learned, Quantity
 from truvar.problem.parameters import build_parameter
 from truvar.problem.schema import (
     PARTS,
@@ -50,6 +58,7 @@ from truvar.problem.schema import (
     PolicySpec,
     PolygonSpec,
     ProblemSpec,
+    QuantitySpec,
     RKHSBetaSpec,
     StudySpec,
     TasksSpec,
@@ -131,17 +140,23 @@ class Problem:
             "mean": settings.model.mean,
             "exact_model": settings.model.exact,
             "noise": _build_noise(settings.noise),
+            "noise_sd": settings.noise.sd,
             "outcome": _build_outcome(settings.outcome),
             "cost": _build_cost(settings.cost, self.folder, self.tables),
             "tasks": _build_tasks(settings.tasks),
             "vehicles": _build_vehicles(settings.vehicles),
+            "quantities": _build_quantities(settings.quantities),
             "policy": _build_policy(settings.policy),
             "start": settings.start,
             "repeats": settings.repeats,
+            "quantity": settings.quantity,
+            "unit": settings.unit,
             "seed": settings.seed,
             "limits": self.run,
             "name": self.name,
         }
+        if "noise" in overrides or "noise_sd" in overrides:
+            arguments.update(noise=None, noise_sd=None)
         arguments.update(overrides)
         return Study(self.domain, arguments.pop("goal"), **arguments)
 
@@ -335,11 +350,13 @@ def _area(path: str, columns: tuple[str, str], folder: Path, tables: Tables | No
 
 def _build_goal(spec: GoalSpec) -> Goal:
     """Build the goal from the section [goal]."""
-    if spec.maximize:
-        return Maximize(spec.monotone)
-    if spec.minimize:
-        return Minimize(spec.monotone)
     with _section("goal"):
+        for optimum, of in ((Maximize, spec.maximize), (Minimize, spec.minimize)):
+            if of is not None:
+                name = of if isinstance(of, str) else None
+                return optimum(name, spec.subject_to, monotone=spec.monotone)
+        if spec.all_of is not None:
+            return AllOf(goals=parse_constraints(spec.all_of), monotone=spec.monotone)
         if spec.map is not None:
             return Map(spec.map, spec.weight)
         thresholds: Any = spec.level_set
@@ -473,6 +490,11 @@ def _build_vehicles(spec: Mapping[str, VehicleSpec]) -> dict[str, Vehicle] | Non
     return {
         name: Vehicle(each.start, each.speed, each.budget) for name, each in spec.items()
     } or None
+
+
+def _build_quantities(spec: Mapping[str, QuantitySpec]) -> dict[str, Quantity] | None:
+    """Build the quantities from the section [quantities]; None: they have no settings."""
+    return {name: Quantity(**each.model_dump()) for name, each in spec.items()} or None
 
 
 def _build_outcome(spec: str | OutcomeSpec | None) -> str | Outcome | None:

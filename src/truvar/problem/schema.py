@@ -43,6 +43,7 @@ from truvar.problem.parameters import Names, ParameterSpec
 
 PARTS = 20  # steps of a mixture whose problem does not say how many
 REPRESENTERS = 2500  # points that stand for a box whose problem does not say how many
+_NOISE_KEYS = ("sd", "variance", "column", "levels")  # of [noise], one of which may be given
 # Keys of [cost] for travel, in the order in which the costs are added.
 _TRAVEL_KEYS = ("travel", "euclidean", "great_circle", "network", "matrix")
 # Keys of [goal], of which exactly one is given.
@@ -57,6 +58,7 @@ _GOAL_KEYS = (
     "maximize",
     "minimize",
     "map",
+    "all_of",
 )
 # Keys of [model] for a model that is learned from the measurements.
 _ENSEMBLE_KEYS = ("transform", "marginalise", "initial")
@@ -114,7 +116,7 @@ NoisePerTask = Annotated[
 
 
 # keys of the whole problem, which are in a section if they are written below its name
-_TOP_KEYS = ("seed", "repeats")
+_TOP_KEYS = ("seed", "repeats", "quantity", "unit")
 
 
 def _kind_of_side(value: Any) -> str:
@@ -395,6 +397,16 @@ class DomainSpec(StrictModel):
         return self
 
 
+OptimumOf = Annotated[
+    Literal[True] | Text,
+    expects("true or the name of a quantity", "write true or leave out the key"),
+]
+Requirements = Annotated[
+    Text | list[Text],
+    expects('comparisons such as "impurity <= 1"', "write them as text, or a list of texts"),
+]
+
+
 class GoalSpec(StrictModel):
     """The goal: exactly one of `GOAL_KEYS`, and `monotone`."""
 
@@ -437,12 +449,26 @@ class GoalSpec(StrictModel):
         description="Margin: find the points whose value is within it of the lowest.",
         examples=[0.02],
     )
-    maximize: (
-        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
-    ) = Field(default=None, description="Find the point with the largest value.")
-    minimize: (
-        Annotated[Literal[True], expects("true", "write true or leave out the key")] | None
-    ) = Field(default=None, description="Find the point with the smallest value.")
+    maximize: OptimumOf | None = Field(
+        default=None,
+        description="Find the point with the largest value: true, or the name of the quantity.",
+        examples=[True, "yield"],
+    )
+    minimize: OptimumOf | None = Field(
+        default=None,
+        description="Find the point with the smallest value: true, or the name of the quantity.",
+        examples=[True, "impurity"],
+    )
+    subject_to: Requirements | None = Field(
+        default=None,
+        description="With maximize or minimize: what other quantities must satisfy.",
+        examples=["impurity <= 1", ["impurity <= 1", "5 <= pH <= 7"]],
+    )
+    all_of: Requirements | None = Field(
+        default=None,
+        description="Find the points where several quantities satisfy all of this.",
+        examples=[["yield >= 80", "impurity <= 1"]],
+    )
     map: Positive | None = Field(
         default=None,
         description="Accuracy: know the value everywhere, within this distance.",
@@ -467,6 +493,11 @@ class GoalSpec(StrictModel):
         _check_one_given(self, *_GOAL_KEYS)
         if self.weight is not None and self.map is None:
             raise ValueError("weight needs map = ...; leave out weight, or give map")
+        if self.subject_to is not None and not isinstance(self.maximize or self.minimize, str):
+            raise ValueError(
+                'subject_to needs the quantity to optimise; write maximize = "yield" or minimize '
+                '= "yield"'
+            )
         return self
 
 
@@ -576,8 +607,16 @@ class LevelSpec(StrictModel):
 
 
 class NoiseSpec(StrictModel):
-    """The measurement noise: one of variance, column and levels. Without it the noise is learned."""
+    """The measurement noise: one of sd, variance, column and levels. Without it, it is learned."""
 
+    sd: Annotated[NonNegative | Text, expects("a number >= 0 or the name of a column")] | None = (
+        Field(
+            default=None,
+            description="Standard deviation of one measurement, its ±, or the column of the table "
+            "that has it.",
+            examples=[0.37],
+        )
+    )
     variance: NonNegative | None = Field(
         default=None, description="Noise variance of one measurement.", examples=[0.136]
     )
@@ -605,13 +644,13 @@ class NoiseSpec(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.known:
-            _check_one_given(self, "variance", "column", "levels")
+            _check_one_given(self, *_NOISE_KEYS)
         return self
 
     @property
     def known(self) -> bool:
         """Whether the noise is given, not learned."""
-        return bool(self.given("variance", "column", "levels"))
+        return bool(self.given(*_NOISE_KEYS))
 
 
 class OutcomeSpec(StrictModel):
@@ -698,6 +737,25 @@ class VehicleSpec(StrictModel):
     )
     speed: Positive = Field(default=1.0, description="Travel costs are divided by it.")
     budget: Positive | None = Field(default=None, description="Total cost of its measurements.")
+
+
+class QuantitySpec(StrictModel):
+    """One of several quantities."""
+
+    noise: NonNegative | None = Field(
+        default=None, description="Noise variance of its measurements; that of [noise] by default."
+    )
+    cost: NonNegative | None = Field(
+        default=None,
+        description="Cost of measuring it, in addition to that of the place. If one quantity has "
+        "a cost, each may be measured alone.",
+    )
+    mean: Number | None = Field(
+        default=None, description="Prior mean; that of [model] by default, else learned."
+    )
+    transform: Literal["auto", "log", "none"] | None = Field(
+        default=None, description="As the key of [model]."
+    )
 
 
 class CostSpec(StrictModel):
@@ -1052,6 +1110,12 @@ class StudySpec(StrictModel):
         "place; where it pays by default.",
         examples=[False, 3],
     )
+    quantity: Text | None = Field(
+        default=None,
+        description="Name of what is measured, for axes and sentences.",
+        examples=["oxygen"],
+    )
+    unit: Text | None = Field(default=None, description="Its unit.", examples=["mg/l"])
     goal: GoalSpec = Field(description="What to find.")
     model: ModelSpec = Field(default=ModelSpec(), description="Prior of the unknown function.")
     noise: NoiseSpec = Field(default=NoiseSpec(), description="Noise of a measurement.")
@@ -1072,6 +1136,14 @@ class StudySpec(StrictModel):
         default={},
         description="Vehicles or crews by name, each with a position of its own.",
         examples=[{"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 300}}],
+    )
+    quantities: Annotated[
+        dict[str, QuantitySpec],
+        expects("a table of quantities such as {yield = {noise = 0.04}}", parts=True),
+    ] = Field(
+        default={},
+        description="Noise, cost and mean of each quantity by its name, where there are several.",
+        examples=[{"yield": {"noise": 0.04, "cost": 2.5}, "impurity": {}}],
     )
     policy: PolicySpec = Field(
         default=PolicySpec(), description="How the next measurement is chosen."

@@ -15,7 +15,7 @@ SIDES = {
     "within": "within this margin of the highest:",
     "within_of_min": "within this margin of the lowest:",
 }
-_GOALS = ("maximize", "minimize", *SIDES)
+_GOALS = ("maximize", "minimize", *SIDES, "map")
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
 
 
@@ -28,8 +28,9 @@ class ProblemAnswers:
         table: Path of the table of candidates, as it is written into the file; None for a box.
         columns: The coordinates; of a table, some of its columns.
         box: Smallest and largest value of each coordinate, without a table.
-        goal: "maximize", "minimize", or a key of `SIDES`.
+        goal: "maximize", "minimize", "map", or a key of `SIDES`.
         threshold: The threshold of a level set, or its margin.
+        accuracy: The accuracy of a map.
         noise: Standard deviation of a measurement; None: learned.
         cost: Cost of a measurement; None: only known afterwards, and learned.
         travel: Cost per unit of distance along some coordinates.
@@ -39,7 +40,8 @@ class ProblemAnswers:
         outcome: "binary" or "count", if a measurement gives that; None: a number.
 
     Raises:
-        InvalidArgumentError: If a level set has no threshold, or there are no coordinates.
+        InvalidArgumentError: If a level set has no threshold, a map has no accuracy, or there are
+            no coordinates.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ProblemAnswers:
     travel: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     steps: int | None = None
+    accuracy: float | None = None
     repeats: int | None = None
     outcome: str | None = None
 
@@ -65,6 +68,8 @@ class ProblemAnswers:
             raise InvalidArgumentError(
                 "a level set needs a threshold or a margin, got none; give one such as 7.0"
             )
+        if self.goal == "map" and self.accuracy is None:
+            raise InvalidArgumentError("a map needs an accuracy, got none; give one such as 0.3")
         if self.outcome not in _OUTCOMES:
             raise InvalidArgumentError(
                 f"outcome must be binary or count, got {self.outcome!r}; give one of them, or none"
@@ -150,12 +155,15 @@ def _goal(answers: ProblemAnswers) -> str:
         if answers.goal.startswith("within"):
             question = f"where is the {_subject(answers)} {SIDES[answers.goal].rstrip(':')} value?"
         return f"[goal]\n{answers.goal} = {answers.threshold!r}  # {question}\n"
+    if answers.goal == "map":
+        return f"[goal]\nmap = {answers.accuracy!r}  # know the value everywhere, within ± this\n"
     which = "largest" if answers.goal == "maximize" else "smallest"
     return (
         f"[goal]\n{answers.goal} = true  # where is the {_subject(answers)} {which}?\n"
         "# level_set = 7.0  # or: where is it above 7?\n"
         "# level_set_below = 4.0  # or: where is it below 4?\n"
         "# within = 0.02  # or: where is it within 0.02 of the highest value?\n"
+        "# map = 0.3  # or: what is it everywhere, within ±0.3?\n"
     )
 
 
@@ -167,15 +175,9 @@ def _subject(answers: ProblemAnswers) -> str:
 def _noise(answers: ProblemAnswers) -> str:
     lines = ["[noise]"]
     if answers.noise is None:
-        lines.append(
-            "# variance = 0.01  # of a measurement, its standard deviation squared; left out: "
-            "learned"
-        )
+        lines.append("# sd = 0.1  # of a measurement, its standard deviation; left out: learned")
     else:
-        lines.append(
-            f"variance = {answers.noise**2:.10g}  # of a measurement: its standard deviation "
-            "squared"
-        )
+        lines.append(f"sd = {answers.noise!r}  # of a measurement: its standard deviation")
     return "\n".join(lines) + "\n"
 
 
@@ -207,6 +209,11 @@ def _run(answers: ProblemAnswers) -> str:
     lines.append(f"{steps}  # number of measurements")
     if answers.goal in SIDES:
         lines.append("# f1 = 0.95  # stop when the answer is this good with 97.5 % probability")
+    elif answers.goal == "map":
+        lines.append(
+            f"accuracy = {answers.accuracy!r}  # stop when 99 % of the points are known within ± "
+            "this, with 95 % probability"
+        )
     else:
         lines.append(
             "# regret = 0.1  # stop when the answer is this close to the optimum with 97.5 % "

@@ -17,6 +17,7 @@ from truvar.inference.certificate import Certificate
 from truvar.inference.errors import ClassErrors
 from truvar.inference.statements import BandStatements, Estimate, JointStatements
 from truvar.models.diagnostics import ModelCheck
+from truvar.study._several_properties import QuantityEstimate
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.suggestion import Suggestion
 
@@ -177,4 +178,8 @@ def decode_result(
         if posterior["feasibility"] is None
         else np.array(posterior["feasibility"], dtype=float),
         n_failed=result["failed"],
+        quantities={
+            name: QuantityEstimate.from_dict(form)
+            for name, form in posterior.get("quantities", {}).items()
+        },
     )

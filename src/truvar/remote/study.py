@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 
 from truvar._deprecation import deprecated_alias
+from truvar.domain.quantity import QuantityName
 from truvar.exceptions import ServiceError, StudyStartedError
 from truvar.inference.certificate import Certificate
 from truvar.inference.limits import StatementLimits, StopCheck, check_improvement_goal
@@ -73,6 +74,7 @@ class RemoteStudy(CopiedViews):
         self.repeats = deserialize(definition.get("repeats"))
         self.travels = definition["travels"]
         self.learns_cost = definition.get("learns_cost", False)
+        self.quantity = QuantityName(definition.get("quantity"), definition.get("unit"))
         self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 

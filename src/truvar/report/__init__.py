@@ -22,6 +22,7 @@ __all__, __getattr__, __dir__ = offer(
         "backtest_plot": ("COLOURS", "draw_curves", "finish_axes", "plot_backtest", "plot_curves"),
         "figures": ("draw",),
         "formatting": ("column_label", "format_question", "format_true_score"),
+        "goal_views": ("view_of",),
         "html_report": ("render_html_report", "write_html_report", "write_report_at"),
         "limit_progress": ("score_goal",),
         "plan_summary": ("SLACK", "bounds_summary", "bounds_text", "plot_plan"),

@@ -68,7 +68,7 @@ def draw_curve(ax: Any, data: PlotData) -> None:
     ax.set_ylim(low - 2 * STRIP_HEIGHT * (high - low), high)
     _draw_classes(ax, x, data, order)
     ax.set_xlabel(column_label(column))
-    ax.set_ylabel("value")
+    ax.set_ylabel(data.study.quantity.label or "value")
     add_legend(ax, ax.get_legend_handles_labels()[0] + data.legend_handles(), max_columns=4)
 
 

@@ -178,8 +178,14 @@ def _unchanged(values: Array) -> Array:
 
 def _is_transformed(data: PlotData) -> bool:
     """Return whether the model sees other values than those that were measured."""
-    target = np.isfinite(data.values)
-    return not np.array_equal(data.values[target], data.result.model_check.values[target])
+    check = data.result.model_check
+    modelled = dict(zip(check.ids, check.values.tolist(), strict=True))
+    measured = dict(zip(data.ids, data.values.tolist(), strict=True))
+    return any(
+        modelled[id_] != value
+        for id_, value in measured.items()
+        if id_ in modelled and np.isfinite(value)
+    )
 
 
 def _write_ids(ax: Any, values: Array, middle: Array, named: list[tuple[Any, int]]) -> None:

@@ -63,7 +63,8 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
     is_map = len(chosen) == 2
     if is_map and len(data.domain.columns) == 2:
         image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES, alpha=FADED)
-        ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05).set_label("posterior mean")
+        bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
+        bar.set_label(data.study.quantity.label or "posterior mean")
     routes = [(who, way) for who, way in data.routes.items() if len(way)]
     handles = []
     line = style.import_matplotlib("lines").Line2D

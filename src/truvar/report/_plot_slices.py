@@ -85,7 +85,7 @@ def draw_slices(
             continue
         _draw_slice(ax, data, slices, chosen[number])
         if number % panels.shape[1] == 0:
-            ax.set_ylabel("value")
+            ax.set_ylabel(data.study.quantity.label or "value")
     figure = panels.flat[0].figure
     style.legend_below(figure, _slice_handles(data, slices))
 
@@ -170,7 +170,7 @@ def draw_contours(
         bar = figure.colorbar(
             image, ax=panels[: max(count // 2, 1), -1], location="right", fraction=0.5, pad=0.02
         )
-        bar.set_label("posterior mean", fontsize=9)
+        bar.set_label(data.study.quantity.label or "posterior mean", fontsize=9)
         bar.ax.tick_params(labelsize=8)
     style.legend_below(figure, _slice_handles(data, slices))
 

@@ -24,7 +24,7 @@ def study_text(study: BaseStudy) -> str:
     result = study.result()
     return text_card(
         _title(study),
-        study.goal.question,
+        study.quantity.in_question(study.goal),
         [*_spent(study), *_quick_answer(result), *_next(study)],
     )
 
@@ -35,7 +35,11 @@ def study_html(study: BaseStudy) -> str:
     answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
     if result.goal.has_thresholds and result.statements.is_known:
         answer = _quick_answer(result) + answer
-    return html_card(_title(study), study.goal.question, [*_spent(study), *answer, *_next(study)])
+    return html_card(
+        _title(study),
+        study.quantity.in_question(study.goal),
+        [*_spent(study), *answer, *_next(study)],
+    )
 
 
 def _title(study: BaseStudy) -> str:
@@ -67,7 +71,8 @@ def _quick_answer(result: Result) -> list[tuple[str, str]]:
     n_above, n_below = _quick_counts(result)
     n = len(result.mean)
     sides = {"above": n_above, "below": n_below, "undecided": n - n_above - n_below}
-    counts = ", ".join(f"{sides[name]} {name}" for name in view_of(result.goal).counted)
+    view = view_of(result.goal)
+    counts = ", ".join(f"{sides[name]} {view.word(name)}" for name in view.counted)
     return [("answer", f"{counts} of {count_noun(n, 'point')}")]
 
 

@@ -173,7 +173,7 @@ def format_place(place: Any, domain: Domain) -> str:
 
 def format_question(study: Study) -> str:
     """Return the goal as a question, about what the measurements of the study tell."""
-    question = study.goal.question
+    question = study.quantity.in_question(study.goal)
     if study.outcome is None:
         return question
     return question.replace("the value", f"the {study.outcome.subject}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from truvar._typing import Mask
-from truvar.domain.goals import Goal, LevelSet, Map, Maximize
+from truvar.domain.goals import AllOf, ConstrainedOptimum, Goal, LevelSet, Map, Maximize
 from truvar.report import style
 from truvar.report.formatting import count_noun, format_number
 
@@ -72,6 +72,10 @@ class GoalView:
         """Classes whose points are counted in a line of text, undecided ones last."""
         return ("undecided",)
 
+    def word(self, name: str) -> str:
+        """Return the word for a class: "above" unless it has a name of its own."""
+        return name
+
     @property
     def headings(self) -> dict[str, str]:
         """Classes that strips over many columns show, with their headings."""
@@ -127,6 +131,11 @@ class GoalView:
     def share_name(self, result: Result) -> str:
         """Return where the points of `share_above` lie: "above 7"."""
         return ""
+
+    @property
+    def probability_name(self) -> str | None:
+        """The name of the probability of a point, where that of its class does not say it."""
+        return None
 
     def class_tiles(self, result: Result) -> list[tuple[str, str]]:
         """Return the number of points in each class, each with its name."""
@@ -227,12 +236,44 @@ class _LevelSetView(GoalView):
         return f"{super().values_caption(result)}; the line is {article} threshold"
 
 
+class _RegionView(_LevelSetView):
+    """The look of a region of several quantities: points inside, outside and undecided."""
+
+    def word(self, name: str) -> str:
+        below, above = self.goal.class_names
+        words: dict[str, str] = {"above": above, "below": below}
+        return words.get(name, name)
+
+    def share_name(self, result: Result) -> str:
+        return f"with {self.goal.summary}"
+
+    @property
+    def probability_name(self) -> str | None:
+        return f"probability of {self.goal.summary}"
+
+    def regions_caption(self, note: str) -> str:
+        return f"Points inside and outside the region, and undecided points ({note})"
+
+    def values_caption(self, result: Result) -> str:
+        lead = next(iter(self.goal.parts))
+        return f"Measured values of {lead} against the cost spent"
+
+
+class _ConstrainedView(_OptimumView):
+    """The look of an optimum with constraints."""
+
+    def values_caption(self, result: Result) -> str:
+        return f"Measured values of {self.goal.of} against the cost spent"
+
+
 def _undecided(decided: Classification) -> PointClass:
     return PointClass("undecided", decided.undecided, f"undecided: {decided.undecided.sum()}")
 
 
 # Kind of goal -> how its answers are shown.
 _VIEWS: dict[str, type[GoalView]] = {
+    AllOf.kind: _RegionView,
+    ConstrainedOptimum.kind: _ConstrainedView,
     LevelSet.kind: _LevelSetView,
     Map.kind: _MapView,
     Maximize.kind: _OptimumView,

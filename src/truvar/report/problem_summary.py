@@ -171,7 +171,7 @@ def _learned_model(problem: Problem) -> str:
 def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     """Return whether a power of the values is tried: mean, noise and threshold must not be given relative to them."""
     noise = problem.spec.get("noise", {})
-    has_noise = bool(noise) and noise.get("variance") != 0
+    has_noise = bool(noise) and noise.get("variance") != 0 and noise.get("sd") != 0
     is_relative = (
         "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
     )
@@ -232,6 +232,8 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         return "that of the task"
     if "variance" in spec:
         return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
+    if "sd" in spec:
+        return _sd_text(spec["sd"])
     if "column" in spec:
         return f"variance from column {spec['column']}"
     if "levels" in spec:
@@ -241,6 +243,12 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
         ]
         return f"levels to choose from: {', '.join(levels)}"
     return "learned from the values as they come"
+
+
+def _sd_text(sd: float | str) -> str:
+    if isinstance(sd, str):
+        return f"standard deviation from column {sd}"
+    return f"standard deviation ± {sd:.3g}" if sd else "none"
 
 
 def _level_noise(variance: float | str) -> str:

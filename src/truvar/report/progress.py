@@ -197,8 +197,9 @@ class Progress:
             f"cost {_with_limit(f'{result.spent:>7.1f}', self._limits.budget)}",
             f"undecided {classes.undecided.sum():>4d}",
         ]
-        for name in view_of(result.goal).counted[:-1]:
-            fields[-1] += f"  {name} {getattr(classes, name).sum():>4d}"
+        view = view_of(result.goal)
+        for name in view.counted[:-1]:
+            fields[-1] += f"  {view.word(name)} {getattr(classes, name).sum():>4d}"
         if self._study.goal.seeks_optimum and result.best_observed is not None:
             fields.append(f"best so far {result.best_observed.value:.4g}")
         goal = score_goal(result, self._limits)

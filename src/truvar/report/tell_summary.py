@@ -29,9 +29,10 @@ def tell_summary(ids: Sequence[Any], before: Result, now: Result, verb: str = "t
     )
     classes_before = before.classes
     classes = now.classes
+    view = view_of(now.goal)
     changes = [
-        _change(name, getattr(classes_before, name), getattr(classes, name))
-        for name in view_of(now.goal).counted
+        _change(view.word(name), getattr(classes_before, name), getattr(classes, name))
+        for name in view.counted
     ]
     text = f"{verb} {listed}: {', '.join(changes)}; cost {format_number(now.spent)} so far"
     return f"{text}; {now.reason}" if now.reason else text

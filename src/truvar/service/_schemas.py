@@ -42,6 +42,8 @@ JSON_TYPES: dict[type, Any] = {
     float: Number,
     int: Annotated[int, Field(strict=True)],
     list: list[Number],
+    tuple: list[str],
+    object: Number | dict[str, Number | None],
     str: str,
 }
 

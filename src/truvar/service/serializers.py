@@ -25,6 +25,7 @@ from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
 from truvar.report.formatting import class_note, column_label, format_question
+from truvar.report.goal_views import view_of
 from truvar.report.status import (
     BOUNDS_TITLE,
     describe_bounds,
@@ -94,6 +95,8 @@ def definition(study: Study) -> dict[str, Any]:
         **serialized,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity": study.quantity.name,
+        "unit": study.quantity.unit,
         "returns": study.must_return,
         "seed": study.seed,
     }
@@ -140,6 +143,7 @@ def posterior(study: Study) -> dict[str, Any]:
             "reported": None if statements.reported is None else statements.reported.tolist(),
             "bands": _bands(statements),
             "errors": errors,
+            **_feasible(statements),
         },
         "classes": _class_letters(statements.classes),
         "sets": _class_letters(result),
@@ -148,7 +152,23 @@ def posterior(study: Study) -> dict[str, Any]:
         "feasibility": _feasibility(result),
         "model_check": model_check(result.model_check),
         "result": result.to_dict(),
+        **_quantities(result),
     }
+
+
+def _quantities(result: Result) -> dict[str, Any]:
+    """Return the estimates of several quantities by name; nothing for one."""
+    if not result.quantities:
+        return {}
+    return {
+        "quantities": {name: each.to_dict() for name, each in result.quantities.items()},
+    }
+
+
+def _feasible(statements: JointStatements) -> dict[str, Any]:
+    """Return the probability that each point satisfies constraints; nothing without them."""
+    feasible = getattr(statements, "feasible", None)
+    return {} if feasible is None else {"feasible": feasible.tolist()}
 
 
 def _feasibility(result: Result) -> list[float] | None:
@@ -230,8 +250,12 @@ def view(study: Study) -> dict[str, Any]:
         "thresholds": list(result.thresholds),
         "level_set": not study.goal.seeks_optimum,
         "sign": study.goal.sign,
+        "quantities": list(study.goal.parts),
+        "share_name": view_of(study.goal).share_name(result),
+        "probability_name": view_of(study.goal).probability_name,
         "travels": study.travels,
         "learns_cost": study.learns_cost,
+        "quantity_label": study.quantity.label,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic_columns(domain) is not None,
         "points": len(domain),

@@ -68,7 +68,10 @@ _RENAMED_FIELDS = {
 # Values of fields that are left out where they have them, so that releases which do not know the
 # field read what is stored.
 _OMITTED_FIELDS: dict[str, dict[str, Any]] = {
-    "LevelSet": {"side": "above", "within": None, "within_of_min": None}
+    "Bands": {"of": None},
+    "LevelSet": {"side": "above", "within": None, "within_of_min": None, "of": None},
+    "Maximize": {"of": None},
+    "Minimize": {"of": None},
 }
 
 

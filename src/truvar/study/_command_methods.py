@@ -67,6 +67,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> Suggestion: ...
     @overload
     def ask(
@@ -77,6 +78,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> list[Suggestion]: ...
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask(
@@ -87,6 +89,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> Suggestion | list[Suggestion]:
         """Suggest where to measure next.
 
@@ -106,6 +109,9 @@ class CommandMethods(ABC):
             context: Value of every context column of the domain, which is given, not chosen: the
                 suggestions are among the points whose context is nearest to it; in a box they have
                 exactly that context.
+            same: Columns whose values all suggestions share, such as the temperature of an oven.
+                The values are chosen for the batch as a whole, and a batch with travel or set-up
+                costs is ordered by a short route.
 
         Returns:
             One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
@@ -120,7 +126,7 @@ class CommandMethods(ABC):
             >>> study.ask()
             >>> batch = study.ask(4, lease=3600)
         """
-        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context))
+        receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context, same))
         if receipt.end is not None and not receipt.suggestions:
             raise receipt.end
         return receipt.suggestions[0] if n is None else list(receipt.suggestions)
@@ -134,6 +140,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         budget: float | None = None,
         context: Mapping[str, Any] | None = None,
+        same: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Suggest where to measure next, as a table.
 
@@ -143,6 +150,7 @@ class CommandMethods(ABC):
             vehicle: Vehicle that the suggestions are for, as for `ask`.
             budget: Total cost that the study must stay within, as for `ask`.
             context: Value of every context column, as for `ask`.
+            same: Columns whose values all suggestions share, as for `ask`.
 
         Returns:
             A DataFrame with the columns id, the coordinates, level, task and who (the vehicle) if
@@ -154,7 +162,7 @@ class CommandMethods(ABC):
         """
         from truvar.study._frames import suggestion_frame
 
-        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context)
+        batch = self.ask(n, lease=lease, vehicle=vehicle, budget=budget, context=context, same=same)
         return suggestion_frame(batch, self.domain)
 
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")
@@ -170,6 +178,7 @@ class CommandMethods(ABC):
         key: str | None = None,
         vehicle: str | None = None,
         exposure: float | None = None,
+        noise_sd: float | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -192,6 +201,7 @@ class CommandMethods(ABC):
                 vehicle moves, and no travel is paid.
             exposure: Time, area or volume that was counted; only with outcome "count". Default:
                 that of the outcome, 1.
+            noise_sd: Standard deviation that the measurement really had, its ±, instead of `noise`.
 
         Returns:
             The id of the measurement.
@@ -208,9 +218,10 @@ class CommandMethods(ABC):
 
         Example:
             >>> study.tell(suggestion, 7.3)
-            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise=0.2)
+            >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise_sd=0.4)
         """
-        receipt = self.execute(Tell(what, y, noise, level, task, cost, key, vehicle, exposure))
+        command = Tell(what, y, noise, level, task, cost, key, vehicle, exposure, noise_sd=noise_sd)
+        receipt = self.execute(command)
         receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
 
@@ -308,6 +319,7 @@ class CommandMethods(ABC):
         cost: float | None = None,
         was: float | None = None,
         exposure: float | None = None,
+        noise_sd: float | None = None,
     ) -> None:
         """Replace the value of a measurement.
 
@@ -323,6 +335,7 @@ class CommandMethods(ABC):
                 has been made, nothing changes, and if the measurement has a third value by now, it
                 is refused.
             exposure: Exposure that the measurement really had; default: as before.
+            noise_sd: Standard deviation that the measurement really had, instead of `noise`.
 
         Raises:
             InvalidMeasurementError: If value, noise, cost or exposure cannot be used.
@@ -333,7 +346,8 @@ class CommandMethods(ABC):
         Warns:
             OutlierWarning: If the model leaves out the corrected value too, or now another one.
         """
-        self.execute(Correct(what, y, noise, cost, was, exposure)).warn(stacklevel=2)
+        command = Correct(what, y, noise, cost, was, exposure, noise_sd)
+        self.execute(command).warn(stacklevel=2)
 
     def withdraw(
         self, what: Suggestion | int, reason: str | None = None, *, again: bool = False

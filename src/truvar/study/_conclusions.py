@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from truvar.algorithm.covering import information_bound
@@ -9,12 +10,15 @@ from truvar.algorithm.recommendation import best_observed, best_point
 from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
 from truvar.domain.vehicles import Origin
+from truvar.inference._several import statement_source
 from truvar.inference.certificate import certify
 from truvar.inference.inputs import CertificateInputs, reports_average
 from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
+from truvar.models.diagnostics import ModelCheck
 from truvar.study._plausibility import indistinct
+from truvar.study._several_properties import quantity_estimates
 from truvar.study.outliers import outlier_ids
 from truvar.study.result import Best, BestObserved, Result
 from truvar.study.suggestion import suggestion_of
@@ -143,6 +147,7 @@ class Conclusions:
             excluded=learner.excluded,
             feasibility=None if learner.availability is None else learner.availability.feasibility,
             n_failed=len(learner.failures),
+            quantities=quantity_estimates(learner, source),
         )
 
 
@@ -151,10 +156,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
     config = state.config
     learner = state.learner
     posterior = learner.posterior
-    model_check = learner.surrogate.check()
-    too_small = indistinct(state)
-    if too_small is not None:
-        model_check = model_check.fail_as_indistinct(*too_small)
+    model_check = _model_check(state)
     return CertificateInputs(
         domain=config.domain,
         goal=config.goal,
@@ -173,9 +175,23 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
     )
 
 
+def _model_check(state: StudyState) -> ModelCheck:
+    """Return the check of the model; of several quantities, that of the first that fails."""
+    checks = []
+    for name, learner in state.learner.learners.items():
+        check: ModelCheck = learner.surrogate.check()
+        too_small = indistinct(learner.surrogate)
+        if too_small is not None:
+            check = check.fail_as_indistinct(*too_small)
+        if name is not None and len(state.learner.learners) > 1 and not check.ok:
+            check = replace(check, finding=f"{name}: {check.finding}")
+        checks.append(check)
+    return next((check for check in checks if not check.ok), checks[0])
+
+
 def statement_inputs(state: StudyState) -> StatementSource:
     """Return what the joint statements of a study depend on."""
-    return StatementSource.of(state.learner, best_point(state.learner)[1])
+    return statement_source(state.learner, best_point(state.learner)[1])
 
 
 def _best_observed(state: StudyState) -> BestObserved | None:

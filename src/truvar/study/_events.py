@@ -24,11 +24,31 @@ from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
-from truvar.models.priors import Prior
+from truvar.models.priors import Prior, Quantity
 from truvar.storage.serialization import deserialize, serialize
+from truvar.study._quantities import several_learner
 
 # fields of `Prior` since release 0.3.0, which are stored unless they have their defaults
 ADDED_TO_PRIOR = ("exact_model", "likelihood")
+
+# Number of observations that hyperparameters were fitted to, with the quantity if there are several.
+ModelKey = int | tuple[str, int]
+
+
+def model_key(text: str) -> ModelKey:
+    """Return the key of fitted hyperparameters, as events hold it: "12", or "12 of yield"."""
+    count, _, name = text.partition(" of ")
+    return (name, int(count)) if name else int(count)
+
+
+def model_key_text(key: ModelKey) -> str:
+    """Return a key for an event."""
+    return str(key) if isinstance(key, int) else f"{key[1]} of {key[0]}"
+
+
+def model_count(key: ModelKey) -> int:
+    """Return the number of observations of a key."""
+    return key if isinstance(key, int) else key[1]
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,10 @@ class StudyConfig:
         engine: Name or factory of the engine; None: chosen by the size of the domain.
         limits: Limits that the study is meant to end at, by name.
         vehicles: Vehicles or crews by name; none: a single crew.
+        quantities: Model and cost of quantities, where a study has several.
         repeats: Whether places may be measured again, or how often; None: where it pays.
+        quantity: Name of what is measured; None: it has none.
+        unit: Its unit; None: it has none.
     """
 
     domain: Domain
@@ -59,13 +82,18 @@ class StudyConfig:
     engine: EngineLike
     limits: Mapping[str, float] = field(default_factory=dict)
     vehicles: Mapping[str, Vehicle] = field(default_factory=dict)
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
     repeats: Repeats = None
+    quantity: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.policy.confidence.resolve_goal(self.goal))
 
     def make_learner(self) -> ActiveLearner:
         """Return the learner before the first measurement."""
+        if self.goal.parts:
+            return several_learner(self)
         return ActiveLearner(
             self.domain,
             self.goal,
@@ -82,10 +110,12 @@ class StudyConfig:
         details = {
             part.name: getattr(self, part.name) for part in fields(self) if part.name != "prior"
         }
-        if not self.vehicles:
-            del details["vehicles"]
-        if self.repeats is None:
-            del details["repeats"]
+        for name in ("vehicles", "quantities"):
+            if not details[name]:
+                del details[name]
+        for name in ("repeats", "quantity", "unit"):
+            if details[name] is None:
+                del details[name]
         for part in fields(Prior):
             details[part.name] = getattr(self.prior, part.name)
         for name in ADDED_TO_PRIOR:

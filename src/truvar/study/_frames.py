@@ -34,11 +34,13 @@ def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.Da
 
     names = {
         name: f"{name}_" if name in domain.columns else name
-        for name in ("id", "level", "task", "who", "cost")
+        for name in ("id", "measure", "level", "task", "who", "cost")
     }
     rows = []
     for suggestion in suggestions:
         row: dict[str, Any] = {names["id"]: suggestion.id, **suggestion.point}
+        if suggestion.quantities is not None:
+            row[names["measure"]] = ", ".join(suggestion.quantities)
         chosen = {"level": suggestion.level, "task": suggestion.task, "who": suggestion.vehicle}
         for name, value in chosen.items():
             if value is not None:
@@ -66,7 +68,12 @@ def read_frame(table: Any, study: BaseStudy, value: str | None) -> list[Measurem
         frame = frame.assign(label=frame.index)
         header.append("label")
     reader = MeasurementReader(
-        study.domain, known_points(study), header, value, has_vehicles=bool(study.vehicles)
+        study.domain,
+        known_points(study),
+        header,
+        value,
+        has_vehicles=bool(study.vehicles),
+        quantities=tuple(study.goal.parts),
     )
     measurements = []
     for position, row in enumerate(frame.itertuples(index=False, name=None)):

@@ -23,20 +23,27 @@ from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import Candidates
 from truvar.domain.exclusions import Place
-from truvar.domain.given_context import ContextSlice, slice_in_context
+from truvar.domain.given_context import ContextSlice, shared_columns, slice_in_context
 from truvar.domain.vehicles import Departure
 from truvar.exceptions import (
     BudgetSpent,
     ConflictingMeasurementError,
     Finished,
+    InvalidArgumentError,
     StudyStartedError,
     TruvarError,
 )
 from truvar.messages import for_interface, format_point
 from truvar.storage.base import now
-from truvar.study._inputs import check_label, located
+from truvar.study._inputs import located
 from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._plausibility import correction, implausible, too_small
+from truvar.study._quantities import (
+    check_noise_told,
+    check_values,
+    format_values,
+    level_told,
+)
 from truvar.study._resolve import (
     action_at,
     actual_parts,
@@ -48,6 +55,7 @@ from truvar.study._resolve import (
     resolve_observed,
     with_actual,
 )
+from truvar.study._same_setting import plan_batch
 from truvar.study._session import EventWriter
 from truvar.study._state import StudyState
 from truvar.study.commands import (
@@ -84,10 +92,20 @@ def handle_ask(state: StudyState, command: Ask, write: EventWriter) -> Receipt:
     until = (
         None if command.lease is None else (now() + timedelta(seconds=command.lease)).isoformat()
     )
-    details = {} if command.context is None else {"context": dict(command.context)}
+    details: dict[str, Any] = {} if command.context is None else {"context": dict(command.context)}
+
+    def choose_in(part: ContextSlice | None) -> Action:
+        return _choose_action(state, vehicle, command.budget, part)
+
+    planned: list[Action] = []
+    if command.same is not None:
+        columns = shared_columns(state.config.domain, command.same)
+        origin = departure(state, vehicle, command.budget)
+        given, planned = plan_batch(state, columns, command.n, given, choose_in, origin)
+        details["same"] = list(command.same)
     while len(batch) < command.n and end is None:
         try:
-            action = _choose_action(state, vehicle, command.budget, given)
+            action = planned.pop(0) if planned else choose_in(given)
         except BudgetSpent as spent:
             end = spent
         except Finished as finished:
@@ -114,28 +132,8 @@ def _choose_action(
         raise Finished(reason)
     origin = departure(state, vehicle, budget)
     table, choice = choose(state, origin, given)
-    closed = closed_reason(learner) if choice is None else None
-    if closed is not None:
-        raise Finished(closed)
-    affordable = table.affordable
-    if given is not None and given.fixed is None:
-        affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
-    if (
-        choice is None and not affordable.all()
-    ):  # with a larger budget there may be something to gain
-        raise BudgetSpent(_nothing_affordable(origin, vehicle, useful=bool(affordable.any())))
-    excluded = learner.excluded
-    if choice is None and given is not None and excluded is not None and excluded[given.rows].all():
-        raise Finished(
-            "every place of this context is excluded or failed; allow some of them to continue"
-        )
-    if choice is None and given is not None:
-        closed = closed_reason(learner, given.rows) if given.fixed is None else None
-        if closed is not None:
-            raise Finished(f"in this context {closed}")
-        raise Finished("nothing is left to gain in this context")
     if choice is None:
-        raise Finished("nothing is left to gain before the pending measurements are told")
+        raise _nothing_chosen(state, table, origin, vehicle, given)
     site = None if table.sites is None else int(table.sites[choice.row])
     level = None if learner.actions.noise_levels is None else choice.level
     return action_at(
@@ -148,6 +146,37 @@ def _choose_action(
         gain=choice.gain,
         vehicle=vehicle,
     )
+
+
+def _nothing_chosen(
+    state: StudyState,
+    table: Candidates,
+    origin: Departure,
+    vehicle: str | None,
+    given: ContextSlice | None,
+) -> Finished:
+    """Return why nothing is chosen from a table."""
+    learner = state.learner
+    closed = closed_reason(learner)
+    if closed is not None:
+        return Finished(closed)
+    affordable = table.affordable
+    if given is not None and given.fixed is None:
+        affordable = affordable.reshape(-1, len(state.config.domain))[:, given.rows]  # of all tasks
+    if not affordable.all():  # with a larger budget there may be something to gain
+        return BudgetSpent(_nothing_affordable(origin, vehicle, useful=bool(affordable.any())))
+    if given is None:
+        return Finished("nothing is left to gain before the pending measurements are told")
+    part = "setting" if given.is_setting else "context"
+    excluded = learner.excluded
+    if excluded is not None and excluded[given.rows].all():
+        return Finished(
+            f"every place of this {part} is excluded or failed; allow some of them to continue"
+        )
+    closed = closed_reason(learner, given.rows) if given.fixed is None else None
+    if closed is not None:
+        return Finished(f"in this {part} {closed}")
+    return Finished(f"nothing is left to gain in this {part}")
 
 
 def choose(
@@ -172,7 +201,7 @@ def choose(
         return learner.choose(origin, list(state.pending.values()), state.next_id)
     first = table.take(np.array([start]))
     modelled = in_model_units(learner.surrogate, first)
-    gains = policy.score(policy_context(learner, 0), modelled)[0]
+    gains = learner.scoring(policy).score(policy_context(learner, 0), modelled)[0]
     scores = gains / first.cost[0] if policy.per_cost else gains
     level = int(
         np.argmax(np.where(np.isfinite(scores), scores, -np.inf))
@@ -195,9 +224,7 @@ def _nothing_affordable(origin: Departure, vehicle: str | None, *, useful: bool)
 
 def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt:
     """Write a measured value, unless it is known already."""
-    value: Any = command.y
-    if type(value) is not float:
-        value = check_label(value, state.config.prior.outcome)
+    value = check_values(state.config, command.y)
     repeated = None if command.key is None else state.id_with_key(command.key)
     if repeated is not None:
         return Receipt((repeated,), state.version)
@@ -205,7 +232,7 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     action = resolve_action(
         state,
         command.what,
-        command.level,
+        level_told(state, command, value),
         command.task,
         vehicle=vehicle,
         include_observed=True,
@@ -216,6 +243,7 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     if observation is not None:
         _check_repeated(state, observation, value, command)
         return Receipt((action.id,), state.version)
+    check_noise_told(state.config.goal, command.noise)
     action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
     options = {} if command.key is None else {"key": str(command.key)}
@@ -252,7 +280,7 @@ def handle_tell_all(state: StudyState, command: TellAll, write: EventWriter) -> 
 
 
 def _check_repeated(
-    state: StudyState, observation: tuple[Action, float], value: float, command: Tell
+    state: StudyState, observation: tuple[Action, Any], value: Any, command: Tell
 ) -> None:
     """Refuse a measurement that differs from the one recorded under the same id."""
     action, known = observation
@@ -261,12 +289,13 @@ def _check_repeated(
         return
     id_ = action.id
     correct = for_interface(
-        f"correct({id_}, {value:.10g})",
-        cli=f"truvar correct {id_} {value:.10g}",
-        http=f"id {id_}, y {value:.10g}",
+        f"correct({id_}, {format_values(value)})",
+        cli=f"truvar correct {id_} {format_values(value)}",
+        http=f"id {id_}, y {format_values(value)}",
     )
     raise ConflictingMeasurementError(
-        f"suggestion {id_} already has the value {known:.10g}, got {value:.10g}; if the first was "
+        f"suggestion {id_} already has the value {format_values(known)}, got "
+        f"{format_values(value)}; if the first was "
         "wrong, correct "
         f"it: {correct}; a second measurement of that point is told by its coordinates: "
         f"{format_point(suggestion_of(state, action).point)}"
@@ -302,7 +331,7 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
     for position in range(len(ids), len(command.values)):
         action = repeated_action(state, measured[0])
         options = {} if keys[position] is None else {"key": keys[position]}
-        value = check_label(command.values[position], state.config.prior.outcome)
+        value = check_values(state.config, command.values[position])
         write("told", action, y=value, **options)
         ids.append(action.id)
     return Receipt(tuple(ids), state.version, warnings)
@@ -311,7 +340,8 @@ def handle_tell_repeats(state: StudyState, command: TellRepeats, write: EventWri
 def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> Receipt:
     """Write the right value of a measurement, unless it has it already."""
     action = resolve_observed(state, command.what)
-    value = check_label(command.y, state.config.prior.outcome)
+    check_noise_told(state.config.goal, command.noise)
+    value = check_values(state.config, command.y)
     corrected = with_actual(state, action, command)
     if command.was is None or not is_corrected(state, corrected, value, command.was):
         write("corrected", corrected, y=value)
@@ -390,6 +420,11 @@ def handle_fit(state: StudyState, command: Fit, write: EventWriter) -> Receipt:
     if state.positions:
         raise StudyStartedError(
             "fit must come before the first suggestion, but this study has some; create a new study"
+        )
+    if state.config.goal.parts:
+        raise InvalidArgumentError(
+            "a table of one quantity cannot be fitted in a study of several; tell its values with "
+            "tell_frame"
         )
     model = state.learner.surrogate.fit_table(command.frame, command.value)
     write("fitted", model=model)

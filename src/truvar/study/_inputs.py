@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truvar.domain.domain import Domain
+from truvar.domain.noise_sd import given_variance
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import for_interface
 from truvar.models.likelihoods import Binary, Outcome
@@ -83,6 +84,11 @@ def as_value(y: Any) -> Any:
     return values[0]
 
 
+def is_named(y: Any) -> bool:
+    """Return whether values come with names, as those of several quantities do."""
+    return isinstance(y, Mapping) or (hasattr(y, "iloc") and getattr(y, "ndim", 0) == 1)
+
+
 class Label(float):
     """A yes or no as 1 or 0, which only a study with such an outcome takes."""
 
@@ -133,31 +139,46 @@ def check_exposure(exposure: Any) -> float | None:
 
 
 def check_measurement(
-    y: Any, noise: Any, cost: Any, *, corrects: bool = False
-) -> tuple[float, float | None, float | None]:
-    """Return value, noise and cost of a measurement as floats.
+    y: Any, noise: Any, cost: Any, noise_sd: Any = None, *, corrects: bool = False
+) -> tuple[Any, float | None, float | None]:
+    """Return value, noise variance and cost of a measurement as floats.
 
     Args:
-        y: The value.
+        y: The value; one with names is returned unchanged, see `check_only_value`.
         noise: Its noise variance, or None.
         cost: Its cost, or None.
+        noise_sd: Its standard deviation, instead of the variance, or None.
         corrects: Whether the value takes the place of another one, so that nothing is pending that
             could fail.
 
     Raises:
         InvalidMeasurementError: If the value is not finite, or noise or cost are not numbers >= 0,
-            or the cost is above `MAX_COST`.
+            the cost is above `MAX_COST`, or the noise is given twice.
     """
     try:
-        own = as_value(y)
-        label = None if type(own) is float else as_label(own)
-        value = check_finite(own, "the measured value y") if label is None else label
+        value: Any = y
+        if not is_named(y):
+            own = as_value(y)
+            label = None if type(own) is float else as_label(own)
+            value = check_finite(own, "the measured value y") if label is None else label
+        if noise_sd is not None:
+            noise = given_variance(noise, noise_sd)
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_cost(cost, "cost")
     except InvalidArgumentError as error:
         remedy = "" if corrects else _remedy_of_missing(y)
         raise InvalidMeasurementError(f"{error}{remedy}") from None
     return value, noise, cost
+
+
+def check_only_value(y: Any) -> float:
+    """Return the value of a measurement of one quantity, which may come with a name.
+
+    Raises:
+        InvalidMeasurementError: If there is not exactly one number.
+    """
+    value: float = check_measurement(as_value(y), None, None)[0]
+    return value
 
 
 def _remedy_of_missing(y: Any) -> str:

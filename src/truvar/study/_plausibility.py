@@ -7,7 +7,8 @@ looked at.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
 from truvar.models.likelihoods import Binary
+from truvar.models.observations import Observation
 from truvar.models.transforms import SMALLEST_UNIT
 
 if TYPE_CHECKING:
+    from truvar.algorithm.learner import ActiveLearner
+    from truvar.domain.goals import Goal
+    from truvar.models.surrogate import Surrogate
     from truvar.study._state import StudyState
 
 # standard deviations; if the model is right, one value in 16,000 lies further from its mean
@@ -32,18 +37,47 @@ REMINDER_INTERVAL = 10  # values after which it is said again that they are too 
 MIN_VALUES_FOR_MEAN = 3  # values from which a mean that is learned is trusted
 
 
-def implausible(state: StudyState, action: Action, value: float) -> str | None:
+def implausible(state: StudyState, action: Action, value: Any) -> str | None:
     """Return why a value may be a typing error; None if it is plausible.
 
     Args:
         state: The state of the study before the value is told.
         action: The measurement.
-        value: The value.
+        value: The value; by quantity, if there are several.
     """
-    surrogate = state.learner.surrogate
-    if surrogate.outcome is not None and isinstance(surrogate.outcome, Binary):
+    if isinstance(value, Mapping):
+        return _implausible_of_several(state, action, value)
+    return _implausible_of(state, state.learner, state.config.goal, action, value)
+
+
+def _implausible_of_several(
+    state: StudyState, action: Action, values: Mapping[str, float]
+) -> str | None:
+    """Return why one of the values of several quantities may be a typing error."""
+    for name, learner in state.learner.learners.items():
+        if name in values:
+            goal = state.config.goal.parts[str(name)]
+            found = _implausible_of(state, learner, goal, action, values[str(name)], name)
+            if found is not None:
+                return f"{name}: {found}"
+    return None
+
+
+def _implausible_of(
+    state: StudyState,
+    learner: ActiveLearner,
+    goal: Goal,
+    action: Action,
+    value: float,
+    quantity: str | None = None,
+) -> str | None:
+    surrogate = learner.surrogate
+    if isinstance(surrogate.outcome, Binary):
         return None  # an unexpected answer is no mistake
-    told = [*state.learner.observations, *(state.deferred.observations if state.deferred else ())]
+    told = list(learner.observations)
+    for each, y in state.deferred.observations if state.deferred else ():
+        if quantity is None or quantity in y:
+            told.append(Observation(each, y if quantity is None else y[quantity]))
     values = [y for each, y in told if each.task == action.task]
     tasks = surrogate.tasks
     # If the covariance is learned, the mean that the user gave is that of the target alone.
@@ -51,23 +85,21 @@ def implausible(state: StudyState, action: Action, value: float) -> str | None:
         action.task == 0 or tasks is None or not tasks.learned
     )
     if surrogate.fitted and (is_mean_given or len(values) >= MIN_VALUES_FOR_MEAN):
-        return _far_from_prediction(state, action, value, values)
-    goal = state.config.goal
+        return _far_from_prediction(surrogate, action, value, values)
     if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
         values = [*values, goal.threshold]
     return _other_magnitude(value, np.abs([other for other in values if other != 0]))
 
 
-def indistinct(state: StudyState) -> tuple[str, str] | None:
+def indistinct(surrogate: Surrogate) -> tuple[str, str] | None:
     """Return finding and remedy if all values are too small for a learned model; else None.
 
     Such values are not refused: they may be the tails of a peak that is still to be found.
 
     Args:
-        state: The state of the study.
+        surrogate: The model.
     """
-    surrogate = state.learner.surrogate
-    values = [y for _, y in state.learner.observations]
+    values = [y for _, y in surrogate.observations]
     if surrogate.family is None or surrogate.transform.log:
         return None
     if len(set(values)) < 2 or max(map(abs, values)) > SMALLEST_UNIT:
@@ -92,7 +124,7 @@ def too_small(state: StudyState, n_new: int = 1) -> str | None:
     before = count - n_new
     if not before < 2 <= count and before // REMINDER_INTERVAL == count // REMINDER_INTERVAL:
         return None
-    found = indistinct(state)
+    found = indistinct(state.learner.surrogate)
     if found is None:
         return None
     finding, advice = found
@@ -100,9 +132,8 @@ def too_small(state: StudyState, n_new: int = 1) -> str | None:
 
 
 def _far_from_prediction(
-    state: StudyState, action: Action, value: float, values: list[float]
+    surrogate: Surrogate, action: Action, value: float, values: list[float]
 ) -> str | None:
-    surrogate = state.learner.surrogate
     mean, variance = surrogate.predict_measurement(action)
     sd = float(np.sqrt(variance))
     distance = abs(value - mean) / sd if sd > 0 else 0.0

@@ -386,7 +386,7 @@ class _Run:
             else:
                 self.n_consecutive = 0
                 self.progress(self.study)
-                self._call_back(suggestion, float(value))
+                self._call_back(suggestion, _number(value))
             del self.running[future]
         for suggestion, failure in failed:  # only now, as a failure may end the run
             self._handle_failure(suggestion, failure, self.to_repeat)
@@ -471,6 +471,11 @@ class _Run:
                 if suggestion.id in pending:
                     self.study.withdraw(suggestion, again=True)
             self.pool.close()
+
+
+def _number(value: Any) -> Any:
+    """Return what callbacks get: the value as a number, or the values of several quantities."""
+    return dict(value) if isinstance(value, Mapping) else float(value)
 
 
 def _measured(returned: Any) -> tuple[Any, Any]:

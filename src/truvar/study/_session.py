@@ -25,7 +25,7 @@ from truvar.domain.action import Action
 from truvar.exceptions import ChangeCancelledError, Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
 from truvar.storage.forks import Lock, let_fork, locked_objects
-from truvar.study._events import action_to_details
+from truvar.study._events import action_to_details, model_key_text
 from truvar.study._state import StudyState
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class EventWriter:
         event = Event(state.version + 1, now(), visible(self.author), kind, details)
         models = state.apply(event, action)
         if models:
-            details["models"] = {str(count): model for count, model in models.items()}
+            details["models"] = {model_key_text(key): model for key, model in models.items()}
         self._appended.append(event)
 
     @contextmanager
@@ -109,7 +109,7 @@ class EventWriter:
         taken effect.
         """
         state = self._session.state
-        if not state.learner.surrogate.is_refitted:
+        if not any(each.surrogate.is_refitted for each in state.learner.learners.values()):
             yield
             return
         n_before = len(self._appended)
@@ -124,7 +124,7 @@ class EventWriter:
         last = self._appended[-1].details
         del last["with_next"]
         if models:
-            last["models"] = {str(count): model for count, model in models.items()}
+            last["models"] = {model_key_text(key): model for key, model in models.items()}
 
     def check_wanted(self) -> None:
         """Check that the change is still wanted: between two events, and before they are stored.

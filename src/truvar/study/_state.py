@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from truvar.domain.action import Action
 from truvar.domain.exclusions import Place
@@ -21,7 +21,13 @@ from truvar.exceptions import SerializationError, TruvarError
 from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._conclusions import Conclusions
-from truvar.study._events import StudyConfig, action_from_details
+from truvar.study._events import (
+    ModelKey,
+    StudyConfig,
+    action_from_details,
+    model_count,
+    model_key,
+)
 from truvar.study.operations import (
     ActionOperation,
     Allowed,
@@ -53,7 +59,7 @@ class Snapshot(NamedTuple):
     changed_at: datetime | None
     next_id: int
     operations: list[Operation]
-    models: dict[int, AnyModel]
+    models: dict[ModelKey, AnyModel]
     leases: dict[int, datetime]
 
 
@@ -92,7 +98,7 @@ class StudyState:
         self.next_id = 1
         self.leases: dict[int, datetime] = {}
         self._operations: list[Operation] = []
-        self._models: dict[int, AnyModel] = {}  # fitted hyperparameters by number of observations
+        self._models: dict[ModelKey, AnyModel] = {}  # fitted hyperparameters
         self.n_updates = 0
         self.restore_point: Snapshot | None = None
         self.conclusions = Conclusions(self)
@@ -134,7 +140,7 @@ class StudyState:
             entries.append((event, action))
         self._take(entries)
 
-    def apply(self, event: Event, action: Action | None = None) -> dict[int, AnyModel]:
+    def apply(self, event: Event, action: Action | None = None) -> dict[ModelKey, AnyModel]:
         """Take the effect of a new event.
 
         Args:
@@ -150,7 +156,7 @@ class StudyState:
         """
         return self._take([(event, action)])
 
-    def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[int, AnyModel]:
+    def _take(self, entries: Sequence[tuple[Event, Action | None]]) -> dict[ModelKey, AnyModel]:
         if not entries:
             return {}
         outermost = self.restore_point is None
@@ -181,7 +187,7 @@ class StudyState:
             if outermost:
                 self.restore_point = None
             raise
-        self._models = self.learner.surrogate.fitted_models
+        self._models = self.learner.fitted_models
         self._learner_version = self.version
         if outermost:
             self.restore_point = None
@@ -190,7 +196,7 @@ class StudyState:
         return {count: model for count, model in self._models.items() if count not in known_models}
 
     @contextmanager
-    def deferred_values(self) -> Iterator[dict[int, AnyModel]]:
+    def deferred_values(self) -> Iterator[dict[ModelKey, AnyModel]]:
         """Have the model take the values told within after the last of them.
 
         If one of them is refused, none has taken effect.
@@ -199,7 +205,7 @@ class StudyState:
             Hyperparameters that had to be fitted, by number of observations; filled at the end.
         """
         before = self.snapshot()
-        models: dict[int, AnyModel] = {}
+        models: dict[ModelKey, AnyModel] = {}
         self.defers_values = True
         try:
             yield models
@@ -211,7 +217,7 @@ class StudyState:
             self._return_to(before)
             raise
 
-    def _take_deferred(self) -> dict[int, AnyModel]:
+    def _take_deferred(self) -> dict[ModelKey, AnyModel]:
         """Have the model take the deferred values; return the fits that were made."""
         last = self._operations[-1] if self._operations else None
         if self.deferred is None or not isinstance(last, Told):
@@ -220,7 +226,7 @@ class StudyState:
         self._learner_version = None
         self._operations[-1] = replace(last, with_next=False)
         self.deferred.observe(self)
-        self._models = self.learner.surrogate.fitted_models
+        self._models = self.learner.fitted_models
         self._learner_version = self.version
         return {count: model for count, model in self._models.items() if count not in known_models}
 
@@ -333,8 +339,8 @@ class StudyState:
                     f"unknown kind of event {event.kind!r}, written by another version of truvar; "
                     "update truvar"
                 )
-        for count, model in details.get("models", {}).items():
-            self._models[int(count)] = model
+        for key, model in details.get("models", {}).items():
+            self._models[model_key(key)] = model
         return first_changed
 
     def _find(self, kind: type[A], id_: int) -> tuple[int, A]:
@@ -361,8 +367,16 @@ class StudyState:
 
     def _discard_models_after(self, index: int) -> None:
         """Discard the hyperparameters that were fitted with the observation of that operation."""
-        n_before = sum(isinstance(operation, Told) for operation in self._operations[:index])
-        self._models = {count: model for count, model in self._models.items() if count <= n_before}
+        told = [each for each in self._operations[:index] if isinstance(each, Told)]
+
+        def n_before(key: ModelKey) -> int:
+            if isinstance(key, int):
+                return len(told)
+            return sum(key[0] in each.y for each in told)
+
+        self._models = {
+            key: model for key, model in self._models.items() if model_count(key) <= n_before(key)
+        }
 
     # -- queries
     # ----------------------------------------------------------------------------------------------
@@ -387,7 +401,7 @@ class StudyState:
         """Return the ids of pending suggestions whose leases have run out."""
         return [id_ for id_ in self.pending if id_ in self.leases and self.leases[id_] <= moment]
 
-    def observation(self, id_: int) -> tuple[Action, float] | None:
+    def observation(self, id_: int) -> tuple[Action, Any] | None:
         """Return the measurement with that id and its present value; None if there is none."""
         for operation in self._operations:
             if isinstance(operation, Told) and operation.action.id == id_:
@@ -427,7 +441,7 @@ class StudyState:
 
     def _apply_operations(self) -> None:
         """Apply the operations that were not applied yet."""
-        self.learner.surrogate.fitted_models = self._models
+        self.learner.fitted_models = self._models
         while self._n_applied < len(self._operations):
             self._operations[self._n_applied].apply(self)
             self._n_applied += 1

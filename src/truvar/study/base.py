@@ -13,6 +13,7 @@ from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
 from truvar.domain.goals import Goal
+from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
@@ -42,6 +43,7 @@ class BaseStudy(CommandMethods):
         levels: The noise levels to choose from; None if there are none.
         travels: Whether the cost depends on the last position.
         learns_cost: Whether costs are learned from those told with the values.
+        quantity: Name and unit of what is measured.
         vehicles: Vehicles or crews that work on the study, by name; none for a single crew.
         repeats: Whether a place may be suggested again, or the number of measurements of a place;
             None: where it pays.
@@ -58,6 +60,7 @@ class BaseStudy(CommandMethods):
     levels: NoiseLevels | None
     travels: bool
     learns_cost: bool
+    quantity: QuantityName
     vehicles: dict[str, Vehicle]
     repeats: Repeats
     must_return: bool

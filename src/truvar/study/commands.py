@@ -40,7 +40,7 @@ class Argument:
     """An argument of commands, as requests and the command line describe it.
 
     Attributes:
-        kind: Type of its value.
+        kind: Type of its value; `object` is a number, or a number by name.
         help: Description, as a sentence.
         limits: Limits of a value that comes over a network, by the keywords of `pydantic.Field`.
         is_option: Whether the command line has an option of that name.
@@ -66,11 +66,21 @@ ARGUMENTS: dict[str, Argument] = {
         float, "Total cost that the study must stay within, the return leg included.", {"ge": 0}
     ),
     "context": Argument(dict, "Value of every context column, which is given, not chosen."),
-    "y": Argument(float, "The measured value.", is_measured=True),
+    "same": Argument(tuple, "Columns whose values all suggestions share, chosen for the batch."),
+    "y": Argument(
+        object, "The measured value; of several quantities, those by name.", is_measured=True
+    ),
     "values": Argument(list, "The measured values.", {"min_length": 1, "max_length": MAX_REPEATS}),
     "noise": Argument(
         float,
         "Actual noise variance of the measurement.",
+        {"ge": 0},
+        is_option=True,
+        is_measured=True,
+    ),
+    "noise_sd": Argument(
+        float,
+        "Actual standard deviation of the measurement, its ±, instead of the variance.",
         {"ge": 0},
         is_option=True,
         is_measured=True,
@@ -216,6 +226,7 @@ class Ask(Command):
     vehicle: str | None = None
     budget: float | None = None
     context: Mapping[str, Any] | None = None
+    same: Sequence[str] | None = None
 
     def check(self) -> Self:
         """Check the numbers.
@@ -258,20 +269,22 @@ class Tell(Command):
     vehicle: str | None = None
     exposure: float | None = None
     typed: bool = True
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise, cost and exposure as floats.
+        """Return the command with value, noise variance, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_exposure, check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost)
+        value, noise, cost = check_measurement(self.y, self.noise, self.cost, self.noise_sd)
         exposure = None if self.exposure is None else check_exposure(self.exposure)
-        if value is self.y and (noise, cost, exposure) == (self.noise, self.cost, self.exposure):
+        is_checked = (noise, cost, exposure) == (self.noise, self.cost, self.exposure)
+        if value is self.y and is_checked and self.noise_sd is None:
             return self
-        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure, noise_sd=None)
 
 
 @dataclass(frozen=True)
@@ -344,18 +357,21 @@ class Correct(Command):
     cost: float | None = None
     was: float | None = None
     exposure: float | None = None
+    noise_sd: float | None = None
 
     def check(self) -> Self:
-        """Return the command with value, noise, cost and exposure as floats.
+        """Return the command with value, noise variance, cost and exposure as floats.
 
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
         from truvar.study._inputs import check_exposure, check_measurement
 
-        value, noise, cost = check_measurement(self.y, self.noise, self.cost, corrects=True)
+        value, noise, cost = check_measurement(
+            self.y, self.noise, self.cost, self.noise_sd, corrects=True
+        )
         exposure = check_exposure(self.exposure)
-        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure)
+        return replace(self, y=value, noise=noise, cost=cost, exposure=exposure, noise_sd=None)
 
 
 @dataclass(frozen=True)

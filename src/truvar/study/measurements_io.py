@@ -41,12 +41,13 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 # of measurements beside id, coordinates and value; who: a vehicle
-_OPTION_COLUMNS = ("noise", "cost", "exposure", "level", "task", "vehicle", "who")
+_OPTION_COLUMNS = ("noise", "noise_sd", "cost", "exposure", "level", "task", "vehicle", "who")
 _IGNORED_COLUMNS = (
     "index",
     "label",
     "spent",
     "repeats",
+    "measure",
 )  # columns of `Study.measurements` that a study computes itself
 _SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
 _TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
@@ -58,13 +59,13 @@ class MeasurementInput:
 
     Attributes:
         what: Id of the suggestion, or the point by column.
-        value: The measured value.
+        value: The measured value; by quantity, if there are several.
         options: Further arguments of `Study.tell`.
         source: Where it was read, such as "line 3"; opens the message if it is refused.
     """
 
     what: int | Mapping[str, Any]
-    value: float
+    value: Any
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
 
@@ -85,7 +86,12 @@ def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> Receipt:
 
 
 def parse_words(
-    words: Sequence[str], domain: Domain, *, corrects: bool = False, **options: Any
+    words: Sequence[str],
+    domain: Domain,
+    *,
+    corrects: bool = False,
+    quantities: Sequence[str] = (),
+    **options: Any,
 ) -> list[MeasurementInput]:
     """Parse measurements from words of the command line.
 
@@ -95,12 +101,15 @@ def parse_words(
             that is a whole number. Several may follow each other.
         domain: The domain of the study.
         corrects: Whether the values take the place of others, so that none of them can fail.
+        quantities: Quantities of the study, if there are several: `3 yield=82.1 impurity=0.4`.
         **options: Further arguments of `Study.tell` for all of them; None is left out.
 
     Raises:
         InvalidMeasurementError: If the words are not of that form.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if quantities:
+        return _parse_several(words, domain, quantities, given)
     measurements: list[MeasurementInput] = []
     point: dict[str, Any] = {}
     what: int | dict[str, Any] | None = None  # a suggestion or a row, which a value must follow
@@ -147,6 +156,63 @@ def parse_words(
     return measurements
 
 
+def _parse_several(
+    words: Sequence[str],
+    domain: Domain,
+    quantities: Sequence[str],
+    options: Mapping[str, Any],
+) -> list[MeasurementInput]:
+    """Parse measurements of several quantities: `3 yield=82.1 impurity=0.4`, `x=0.5 yield=80`.
+
+    The next measurement begins with an id or a label, or with a coordinate after values.
+    """
+    measurements: list[MeasurementInput] = []
+    what: Any = None
+    point: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    example = " ".join(f"{name}=VALUE" for name in quantities)
+
+    def end() -> None:
+        nonlocal what, point, values
+        if what is None and not point and not values:
+            return
+        if not values or (what is None and not point):
+            missing = "values" if not values else "id or point"
+            raise InvalidMeasurementError(
+                f"the {missing} of a measurement is missing; write ID {example}"
+            )
+        target = _point_as_shown(domain, point) if what is None else what
+        measurements.append(MeasurementInput(target, values, options))
+        what = None
+        point = {}
+        values = {}
+
+    for word in words:
+        name, equals_sign, text = word.rpartition("=")
+        if equals_sign and name in quantities:
+            if name in values:
+                raise InvalidMeasurementError(f"{name} is given twice; leave out {word!r}")
+            values[name] = None if is_missing(text) else parse_number(text, f"the value of {name}")
+            continue
+        if values:
+            end()
+        if equals_sign and name in domain.columns:
+            point[name] = _parse_value(domain, name, text)
+        elif equals_sign and name not in label_columns(domain):
+            names = [*quantities, *domain.columns]
+            raise InvalidMeasurementError(unknown_name("quantity", name, names))
+        else:
+            if what is not None:
+                raise InvalidMeasurementError(
+                    f"the quantity of the value {word!r} is missing; write ID {example}"
+                )
+            what = _parse_target(word, domain)
+    end()
+    if not measurements:
+        raise InvalidMeasurementError(f"there is nothing to tell; write ID {example}")
+    return measurements
+
+
 def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
     """Return the id, or the point of the labelled row, that a word stands for."""
     if word.isdecimal():
@@ -187,9 +253,9 @@ def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
 def parse_csv(text: str, study: Study, value: str | None = None) -> list[MeasurementInput]:
     """Parse measurements from the text of a CSV file, whatever its delimiter and decimal sign.
 
-    The columns are `id` or the coordinates, `value`, and optionally noise, cost, level, task and
-    who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id and
-    coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
+    The columns are `id` or the coordinates, `value`, and optionally noise or noise_sd, cost, level,
+    task and who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id
+    and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
     file that truvar has written tells nothing twice to the study it came from, and everything to
     another one. Lines without a value are left out.
 
@@ -235,6 +301,7 @@ def _parse(content: DelimitedText, study: Study, value: str | None) -> list[Meas
         value,
         content.numbers,
         has_vehicles=bool(study.vehicles),
+        quantities=tuple(study.goal.parts),
     )
     measurements = []
     for line, row in content.rows:
@@ -263,7 +330,8 @@ def skip_repeated(
         record = by_id.get(measurement.what) if isinstance(measurement.what, int) else None
         is_told = measurement.options.get("key") in told
         if record is not None:
-            is_told = record.value == measurement.value and measurement.options.get("cost") in (
+            known = record.value if record.values is None else dict(record.values)
+            is_told = known == measurement.value and measurement.options.get("cost") in (
                 None,
                 record.cost,
             )
@@ -290,6 +358,7 @@ class MeasurementReader:
         value: Name of the column of values; None: "value".
         numbers: Format of numbers that are text.
         has_vehicles: Whether the study has vehicles; otherwise they are those of another study.
+        quantities: Quantities of the study, if there are several: each has a column.
 
     Raises:
         InvalidMeasurementError: If a column is unknown, duplicated or missing.
@@ -304,7 +373,11 @@ class MeasurementReader:
         numbers: NumberFormat | None = None,
         *,
         has_vehicles: bool = False,
+        quantities: Sequence[str] = (),
     ) -> None:
+        self._quantities = {
+            name: f"{name}_" if name in domain.columns else name for name in quantities
+        }
         self._domain = domain
         self._points = points
         self._numbers = numbers or NumberFormat()
@@ -314,6 +387,8 @@ class MeasurementReader:
         self._columns = {name: f"{name}_" if name in domain.columns else name for name in names}
         if value is not None:
             self._columns["value"] = value
+        # Of a study of several quantities, the columns with their names count.
+        self._columns |= self._quantities
         self._header = self._named([unquote_cell(name) for name in header])
         self._label = self._label_column()
         self._check_header()
@@ -362,7 +437,13 @@ class MeasurementReader:
                 raise InvalidMeasurementError(
                     f"line 1: column {name!r} is duplicated; remove one of the two"
                 )
-        if self._columns["value"] not in header:
+        if self._quantities:
+            if not any(column in header for column in self._quantities.values()):
+                raise InvalidMeasurementError(
+                    f"line 1: a column of {' or '.join(self._quantities.values())} is missing, got "
+                    f"{', '.join(header)}; add one"
+                )
+        elif self._columns["value"] not in header:
             raise InvalidMeasurementError(
                 f"line 1: column {self._columns['value']!r} is missing, got {', '.join(header)}; "
                 "add it"
@@ -395,11 +476,9 @@ class MeasurementReader:
             raise located(error, source) from None
 
     def _read(self, cells: Mapping[str, Any], source: str) -> MeasurementInput | None:
-        if cells[self._columns["value"]] is None:
+        value = self._value(cells)
+        if value is None:
             return None
-        cell = cells[self._columns["value"]]
-        label = as_label(cell)
-        value = self._number(cell, "the value") if label is None else label
         options = self._options(cells)
         given = cells.get(self._columns["id"])
         id_ = None if given is None else as_integer(given)
@@ -418,7 +497,21 @@ class MeasurementReader:
             shown, value, {**options, "key": self._key(shown, value, options)}, source
         )
 
-    def _key(self, point: Mapping[str, Any], value: float, options: Mapping[str, Any]) -> str:
+    def _value(self, cells: Mapping[str, Any]) -> Any:
+        """Return the value of a row, or those of several quantities; None if it has none."""
+        if not self._quantities:
+            cell = cells[self._columns["value"]]
+            if cell is None:
+                return None
+            label = as_label(cell)
+            return self._number(cell, "the value") if label is None else label
+        values = {}
+        for name, column in self._quantities.items():
+            if cells.get(column) is not None:
+                values[name] = self._number(cells[column], f"the value of {name}")
+        return values or None
+
+    def _key(self, point: Mapping[str, Any], value: Any, options: Mapping[str, Any]) -> str:
         """Return a key that recognises the same row of the same table; equal rows are numbered."""
         # Keys are stored: they have the name of an earlier release for a vehicle.
         named = {"who" if name == "vehicle" else name: each for name, each in options.items()}
@@ -429,6 +522,8 @@ class MeasurementReader:
     def _options(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         options: dict[str, Any] = {}
         for name in _OPTION_COLUMNS:
+            if self._quantities and name in ("noise", "level"):
+                continue  # those of the first quantity, which the study knows
             cell = cells.get(self._columns[name])
             if cell is None:
                 continue

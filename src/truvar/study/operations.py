@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -90,13 +90,13 @@ class Told(ActionOperation):
     """A value was measured.
 
     Attributes:
-        y: The value.
+        y: The value; by quantity, if there are several.
         key: The caller's key, by which a repeated `tell` is recognised.
         with_next: Whether the model takes it together with the next value, which follows
             immediately.
     """
 
-    y: float
+    y: Any
     key: str | None = None
     with_next: bool = False
 
@@ -116,7 +116,7 @@ class Told(ActionOperation):
         beta = state.learner.state.epoch.beta
         state.n_updates += 1
         if is_deferred:
-            state.learner.surrogate.check_value(self.y)
+            state.learner.check_value(self.y)
             state.deferred = state.deferred or DeferredValues(pending, [])
             state.deferred.observations.append((action, self.y))
         else:
@@ -142,7 +142,7 @@ class DeferredValues:
     """
 
     pending: list[Action]
-    observations: list[tuple[Action, float]]
+    observations: list[tuple[Action, Any]]
 
     def observe(self, state: StudyState) -> None:
         """Have the model take the values. The rows of the history have the state after the last."""
@@ -267,6 +267,8 @@ def _history_row(state: StudyState, step: int, cost: float) -> HistoryRow:
     signed = state.config.goal.sign * mean
     if learner.excluded is not None:
         signed = np.where(learner.excluded, -np.inf, signed)
+    if learner.recommendable is not None:
+        signed = np.where(learner.recommendable, signed, -np.inf)
     best_index = int(np.argmax(signed))
     spent = cost + (state.history[-1].spent if state.history else 0.0)
     failed = 0.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from truvar._deprecation import deprecated_attribute
+from truvar.algorithm._several import SeveralLearner
 from truvar.domain.domain import Domain
 from truvar.tabular.labels import label_to_json
 
@@ -31,12 +33,13 @@ class MeasurementRecord:
         noise: Variance of the noise.
         cost: Cost of this measurement.
         spent: Cost of all measurements up to this one, those that failed included.
-        value: The measured value.
+        value: The measured value; of several quantities that of the first, NaN if it is missing.
         vehicle: Vehicle or crew that measured; None if the study has none.
         repeats: Id of the measurement that this one repeats at the same place; None if it was not
             told as a repeat.
         label: Label of the row in the user's own table; None if there is no table.
         key: The key that it was told with; None without one.
+        values: The measured values by quantity, if there are several.
         exposure: The exposure that it was told with; None without one.
         cost_told: Whether `cost` was told rather than expected; None unless costs are learned.
     """
@@ -54,6 +57,7 @@ class MeasurementRecord:
     repeats: int | None = None
     label: Any = None
     key: str | None = None
+    values: Mapping[str, float] | None = None
     exposure: float | None = None
     cost_told: bool | None = None
 
@@ -61,7 +65,12 @@ class MeasurementRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {**_json_fields(self), "label": label_to_json(self.label)}
+        fields = {**_json_fields(self), "label": label_to_json(self.label)}
+        if self.values is None:
+            del fields["values"]
+        elif isnan(self.value):
+            fields["value"] = None
+        return fields
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,10 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     spent = 0.0
     records = []
     failed = state.learner.failures
+    learner = state.learner
+    several: Sequence[Mapping[str, float] | None] = [None] * len(learner.observations)
+    if isinstance(learner, SeveralLearner):
+        several = learner.values
     for position, (action, value) in enumerate(state.learner.observations):
         spent += action.cost + sum(each.action.cost for each in failed if each.n_before == position)
         index = None if action.site is None else action.site % len(domain)
@@ -152,6 +165,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 repeats=action.repeats,
                 label=domain.label(index),
                 key=keys.get(action.id),
+                values=several[position],
                 exposure=action.exposure,
                 cost_told=action.cost_told,
             )
@@ -182,6 +196,7 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
         frame.insert(
             2, "label_" if "label" in columns else "label", [record.label for record in records]
         )
+    _replace_by_quantities(frame, names[-1], records, domain)
     more: dict[str, list[Any]] = {
         "who": [record.vehicle for record in records],
         "repeats": [record.repeats for record in records],
@@ -193,3 +208,16 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
             heading = f"{name}_" if name in columns else name
             frame[heading] = pd.Series(own, dtype=types.get(name, "object"))
     return frame
+
+
+def _replace_by_quantities(
+    frame: pd.DataFrame, value: str, records: Sequence[MeasurementRecord], domain: Domain
+) -> None:
+    """Replace the column of values by one for each quantity, where there are several."""
+    values = [record.values for record in records if record.values is not None]
+    if not values:
+        return
+    del frame[value]
+    for name in dict.fromkeys(name for each in values for name in each):
+        heading = f"{name}_" if name in domain.columns else name
+        frame[heading] = [each.get(name, float("nan")) for each in values]

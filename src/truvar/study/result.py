@@ -16,7 +16,7 @@ from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.given_context import rows_in_context
-from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.goals import AllOf, Bands, ConstrainedOptimum, Goal, LevelSet
 from truvar.domain.labels import with_other_columns
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
@@ -35,6 +35,11 @@ from truvar.inference.undecided_causes import main_cause
 from truvar.messages import format_coordinates
 from truvar.models.diagnostics import ModelCheck
 from truvar.study._map_properties import MapProperties
+from truvar.study._several_properties import (
+    QuantityEstimate,
+    constrained_regret,
+    region_f1,
+)
 from truvar.tabular.labels import label_to_json
 from truvar.validation import check_truth
 
@@ -126,6 +131,8 @@ class Result(MapProperties):
             among the others.
         feasibility: Probability that a measurement succeeds, 0 where it is excluded.
         n_failed: Number of measurements that failed.
+        quantities: What is known of each quantity by its name, where there are several; `mean`,
+            `sd`, `lower` and `upper` are those of the first.
         source: The joint statements, or the inputs to compute them from when they are first asked
             for.
     """
@@ -153,6 +160,7 @@ class Result(MapProperties):
     excluded: Mask | None = None
     feasibility: Array | None = None
     n_failed: int = 0
+    quantities: Mapping[str, QuantityEstimate] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.mean)
@@ -394,12 +402,14 @@ class Result(MapProperties):
         """Return the F1 score of the classification; with several thresholds the mean over them.
 
         Args:
-            truth: True values on the domain.
+            truth: True values on the domain, by quantity where there are several.
 
         Raises:
             UnsupportedGoalError: If the goal is an optimum.
             InvalidArgumentError: If there is not one finite value per point.
         """
+        if isinstance(self.goal, AllOf) and self.classification is not None:
+            return region_f1(self.goal, self.classification, truth)
         if isinstance(self.goal, Bands) and self.bands is not None:
             return true_f1(self.goal, self.bands, check_truth(truth, len(self.mean)))
         if not isinstance(self.goal, LevelSet) or self.classification is None:
@@ -432,7 +442,8 @@ class Result(MapProperties):
         """Return the distance of the best point's true value from the true optimum.
 
         Args:
-            truth: True values on the domain; or a function of a point, as a box needs it.
+            truth: True values on the domain, by quantity where there are several; or a function of
+                a point, as a box needs it.
             optimum: The true optimum of a function.
 
         Raises:
@@ -445,6 +456,8 @@ class Result(MapProperties):
                 f"regret needs an optimum, got the goal {self.goal}; for {self.goal.one} use "
                 f"{self.goal.score.key}(truth)"
             )
+        if isinstance(self.goal, ConstrainedOptimum):
+            return constrained_regret(self.goal, self.best.index, truth, len(self.mean))
         sign = self.goal.sign
         if callable(truth):
             if optimum is None:
@@ -512,10 +525,11 @@ class Result(MapProperties):
         probability below `upper`, at each point by itself. If a place was excluded or a measurement
         failed, `excluded` and `feasibility` are further columns. `class` is that of `classes`: above
         or below where that has a probability of at least 95 %, otherwise undecided; for an optimum,
-        points that are ruled out are below (a maximum) or above (a minimum). Where a coordinate has one of these
-        names, the latter gets an underscore: `mean_`. The index is that of the user's own table, if
-        there is one, and the other columns of that table come last, with an underscore where they
-        have one of these names.
+        points that are ruled out are below (a maximum) or above (a minimum). With several
+        quantities each has columns such as `mean_yield`, and points are inside or outside. Where a
+        coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that
+        of the user's own table, if there is one, and the other columns of that table come last,
+        with an underscore where they have one of these names.
         """
         frame = self.domain.to_frame()
         statements = self.statements
@@ -524,9 +538,15 @@ class Result(MapProperties):
             "sd": self.sd,
             "lower": statements.lower,
             "upper": statements.upper,
-            "probability": statements.probability,
-            "class": statements.classes.labels,
         }
+        if self.quantities:
+            columns = {
+                f"{part}_{name}": getattr(estimate, part)
+                for name, estimate in self.quantities.items()
+                for part in ("mean", "sd", "lower", "upper")
+            }
+        columns["probability"] = statements.probability
+        columns["class"] = statements.classes.labels
         if self.infeasible_share > 0:
             columns |= {"excluded": self.excluded, "feasibility": self.feasibility}
         for name, values in columns.items():
@@ -556,9 +576,8 @@ class Result(MapProperties):
         if self.domain.frame is not None:
             frame.attrs = dict(self.domain.frame.attrs)
         name = "class_" if "class" in self.domain.columns else "class"
-        frame[name] = (
-            frame[name].map({kind: code - 1 for code, kind in enumerate(CLASSES)}).astype("int8")
-        )
+        classes = self.classes
+        frame[name] = classes.above.astype("int8") - classes.below.astype("int8")
         attrs = {
             "spent": self.spent,
             "steps": self.steps,

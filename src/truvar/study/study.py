@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,20 +22,21 @@ from truvar.domain.domain import Domain
 from truvar.domain.given_context import slice_in_context
 from truvar.domain.goals import Goal
 from truvar.domain.learned_cost import as_cost
+from truvar.domain.noise_sd import given_variance
+from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import check_repeats
 from truvar.domain.vehicles import Departure, Vehicle, check_vehicles
 from truvar.engines import EngineLike
 from truvar.exceptions import (
     DamagedStudyError,
     InvalidArgumentError,
-    InvalidModelError,
     TruvarError,
 )
 from truvar.inference.inputs import predict, predict_measurement
 from truvar.inference.limits import StatementLimits, StopCheck, improvement_per_cost
 from truvar.models.likelihoods import Outcome, outcome_named
 from truvar.models.mean import MeanLike
-from truvar.models.priors import Learned, Prior
+from truvar.models.priors import Learned, Prior, Quantity
 from truvar.storage.base import Event as StoredEvent
 from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
@@ -45,6 +46,7 @@ from truvar.study._handlers import HANDLERS
 from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
+from truvar.study._quantities import check_quantities, check_values, family_of
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
 from truvar.study._state import StudyState
@@ -98,6 +100,8 @@ class Study(BaseStudy, LocalViews):
             taken unchanged; with a learned one a constant on top of it is learned too.
         noise: Noise variance of a measurement: a number, column name, array, function of the
             points, or `NoiseLevels`; None: learned from the measurements.
+        noise_sd: Standard deviation of a measurement, the ± of the instrument, instead of `noise`:
+            a number, column name, array or function of the points.
         outcome: What a measurement gives: None for a number with normal noise, "binary" or
             `Binary(...)` for yes (1) or no (0), "count" or `Count(...)` for a number of events.
             Thresholds and statements are then about the probability of a yes, or the rate of the
@@ -114,6 +118,8 @@ class Study(BaseStudy, LocalViews):
         tasks: Correlated quantities that may be measured instead of the target.
         vehicles: Vehicles or crews that work on the study, by name, each with a position of its
             own; or a list of their names. Default: a single crew.
+        quantities: Model and cost of each quantity by its name, where the goal is about several;
+            those that are left out are as the study's own arguments say.
         repeats: Whether a place may be suggested again: False for exact or destructive
             measurements, a number for that many measurements of a place, True wherever it pays per
             unit cost. Default: where it pays, but a batch goes to other places rather than save
@@ -125,6 +131,8 @@ class Study(BaseStudy, LocalViews):
         seed: Seed of everything that is drawn.
         engine: How scores are computed: "dense", "dense32", "dense64", "lazy" or a factory;
             default: chosen by the size of the domain.
+        quantity: Name of what is measured, such as "oxygen", for axes, titles and sentences.
+        unit: Its unit, such as "mg/l".
         limits: Limits that the study is meant to end at, by the names that `run` has for them, kept
             with it for those who work on it; `run` uses them if it is given none.
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
@@ -157,18 +165,22 @@ class Study(BaseStudy, LocalViews):
         kernel: Kernel | str | Learned | None = None,
         mean: MeanLike | None = None,
         noise: NoiseLike | None = None,
+        noise_sd: float | str | ArrayLike | Callable[[Array], ArrayLike] | None = None,
         outcome: Literal["binary", "count"] | Outcome | None = None,
         transform: Literal["auto", "log", "none"] | None = None,
         exact_model: bool = False,
         cost: CostLike | None = None,
         tasks: Tasks | None = None,
         vehicles: Mapping[str, Vehicle] | Sequence[str] | None = None,
+        quantities: Mapping[str, Quantity] | None = None,
         repeats: bool | int | None = None,
         policy: Policy | str | None = None,
         start: Literal["random"] | int | Mapping[str, Any] | None = None,
         seed: int = 0,
         engine: EngineLike = None,
         limits: Mapping[str, float] | None = None,
+        quantity: str | None = None,
+        unit: str | None = None,
         store: str | EventLog | None = None,
         name: str | None = None,
         author: str | None = None,
@@ -184,18 +196,29 @@ class Study(BaseStudy, LocalViews):
             )
         seed = check_integer(seed, "seed", minimum=0)
         check_boolean(exact_model, "exact_model")
-        family = _family(kernel, transform)
+        prior = Prior(
+            family_of(kernel, transform),
+            mean,
+            given_variance(noise, noise_sd, domain),
+            tasks,
+            exact_model,
+            outcome_named(outcome),
+        )
+        named = QuantityName(quantity, unit)
         config = StudyConfig(
             domain=domain,
             goal=goal,
             policy=policy_named(policy or DEFAULT_POLICY),
-            prior=Prior(family, mean, noise, tasks, exact_model, outcome_named(outcome)),
+            prior=prior,
             cost=as_cost(cost, domain),
             start=_start_index(domain, start, seed),
             seed=seed,
             engine=engine,
             limits=check_study_limits(limits, goal),
+            quantity=named.name,
+            unit=named.unit,
             vehicles=check_vehicles(vehicles),
+            quantities=check_quantities(quantities, goal, prior),
             repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")
@@ -222,9 +245,10 @@ class Study(BaseStudy, LocalViews):
         self.policy = config.policy
         self.seed = config.seed
         self.tasks = config.prior.tasks
-        self.levels = actions.noise_levels
+        self.levels = None if config.goal.parts else actions.noise_levels
         self.travels = actions.travels
         self.learns_cost = actions.learns_cost
+        self.quantity = QuantityName(config.quantity, config.unit)
         self.vehicles = dict(config.vehicles)
         self.repeats = config.repeats
         self.must_return = actions.must_return
@@ -438,7 +462,7 @@ class Study(BaseStudy, LocalViews):
         level: int | None = None,
         task: str | None = None,
     ) -> str | None:
-        value, _, _ = check_measurement(y, None, None)
+        value = check_values(self._state.config, check_measurement(y, None, None)[0])
         action = resolve_action(
             self._state, what, level, task, include_observed=True, include_expired=True
         )
@@ -526,21 +550,6 @@ def _new_event_log(store: Any, name: str | None) -> EventLog:
         )
     event_log: EventLog = store
     return event_log
-
-
-def _family(kernel: Any, transform: Any) -> Any:
-    """Return the kernel, or `Learned(...)` for a name or None, with the transform given."""
-    if kernel is None or isinstance(kernel, str):
-        kernel = Learned(kernel or "matern52")
-    if transform is None:
-        return kernel
-    if not isinstance(kernel, Learned):
-        raise InvalidModelError(
-            f"transform={transform!r} is for a learned model, got the known kernel {kernel}; leave "
-            "out the kernel to "
-            "learn it, or leave out the transform and give transformed values"
-        )
-    return replace(kernel, transform=transform)
 
 
 def _start_index(domain: Domain, start: Any, seed: int) -> int | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from truvar._deprecation import deprecated_attribute
 from truvar._representation import html_card
+from truvar.algorithm._several import SeveralLearner
 from truvar.domain.action import Action
 from truvar.messages import format_coordinates
 from truvar.tabular.labels import label_text, label_to_json
@@ -36,6 +37,7 @@ class Suggestion:
         vehicle: Vehicle or crew that it is for; None if the study has none.
         label: Label of the row in the user's own table, so that `frame.loc[suggestion.label]` is
             that row; None if there is no table.
+        quantities: What to measure there, where the study has several quantities; else None.
         times: Number of pending measurements at its place, this one included: more than 1 where a
             batch repeats a place.
         outcome: What the measurement gives, "binary" or "count"; None: a number.
@@ -53,6 +55,7 @@ class Suggestion:
     gain: float
     vehicle: str | None = None
     label: Any = None
+    quantities: tuple[str, ...] | None = None
     times: int = 1
     outcome: str | None = None
     cost_interval: tuple[float, float] | None = None
@@ -67,7 +70,7 @@ class Suggestion:
     def __repr__(self) -> str:
         own = [
             (name, getattr(self, name))
-            for name in ("id", "point", "level", "task", "vehicle", "label")
+            for name in ("id", "point", "level", "task", "vehicle", "label", "quantities")
         ]
         named = [f"{name}={value!r}" for name, value in own if value is not None]
         if self.times > 1:
@@ -79,6 +82,7 @@ class Suggestion:
         precision = "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"
         rows = [
             ("measure", format_coordinates(self.point)),
+            ("quantities", ", ".join(self.quantities or ("None",))),
             *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
             ("batch", str(repeated_places([self]))),
             ("precision", precision if self.outcome is None else "None"),
@@ -91,6 +95,8 @@ class Suggestion:
         """Return the fields as a dictionary of JSON values."""
         data = asdict(self)
         data["who"] = data.pop("vehicle")  # as earlier releases call it
+        if self.quantities is None:
+            del data["quantities"]
         if self.outcome is None:
             del data["outcome"]
         return {**data, "label": label_to_json(self.label)}
@@ -126,6 +132,12 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     index = None
     if action.site is not None:
         index = action.site % len(domain)  # every task has the sites of the domain
+    learner = state.learner
+    quantities = None
+    level = action.level
+    if isinstance(learner, SeveralLearner):
+        quantities = learner.measured(action)
+        level = None  # the set of quantities
     task = None if tasks is None else tasks.names[action.task]
     times = 1
     if len(state.pending) > 1:
@@ -134,13 +146,14 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         id=action.id,
         index=index,
         point=domain.named(action.point[: len(domain.columns)]),
-        level=action.level,
+        level=level,
         task=task,
         noise=action.noise,
         cost=action.cost,
         gain=action.gain,
         vehicle=action.vehicle,
         label=domain.label(index),
+        quantities=quantities,
         times=times,
         outcome=None if outcome is None else outcome.name,
         cost_interval=action.cost_interval,

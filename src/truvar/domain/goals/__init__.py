@@ -18,10 +18,13 @@ from __future__ import annotations
 from truvar.domain.goals._base import Goal, Regions, Score
 from truvar.domain.goals._level_set import Bands, LevelSet
 from truvar.domain.goals._map import Map
-from truvar.domain.goals._optimum import Maximize, Minimize, Optimum
+from truvar.domain.goals._optimum import ConstrainedOptimum, Maximize, Minimize, Optimum
+from truvar.domain.goals._several import AllOf, parse_constraints, probability_of
 
 __all__ = [
+    "AllOf",
     "Bands",
+    "ConstrainedOptimum",
     "Goal",
     "LevelSet",
     "Map",
@@ -30,4 +33,6 @@ __all__ = [
     "Optimum",
     "Regions",
     "Score",
+    "parse_constraints",
+    "probability_of",
 ]

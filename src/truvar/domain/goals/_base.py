@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from truvar._typing import Array, Mask
-from truvar.exceptions import InvalidModelError
+from truvar.exceptions import InvalidArgumentError, InvalidModelError
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
@@ -77,6 +77,7 @@ class Goal(ABC):
         seeks_optimum: Whether the answer is a single point, the best one.
         has_thresholds: Whether the answer is on which side of thresholds each point lies.
         limits: Names of the limits of a run that are statements about an answer to it.
+        class_names: Names of the points below and above in place of these words, if it has any.
         truncates: Whether variance below that of the epoch stops counting (eq. 3).
         log_beta_factor: Factor a of `LogBeta` that the paper uses for this kind of goal.
     """
@@ -89,6 +90,7 @@ class Goal(ABC):
     seeks_optimum: ClassVar[bool] = False
     has_thresholds: ClassVar[bool] = False
     limits: ClassVar[tuple[str, ...]]
+    class_names: ClassVar[tuple[str, str] | None] = None
     truncates: ClassVar[bool] = True
     log_beta_factor: ClassVar[float] = 1.0
 
@@ -153,6 +155,11 @@ class Goal(ABC):
         return ()
 
     @property
+    def parts(self) -> Mapping[str, Goal]:
+        """The goal of each quantity by its name, the leading one first; empty for one without name."""
+        return {}
+
+    @property
     def threshold_share(self) -> float:
         """Share of the unknown optimum that a threshold is; 0 without such a threshold."""
         return 0.0
@@ -195,3 +202,15 @@ class Goal(ABC):
                 f"the threshold must be > 0 to have a logarithm, got {self.known_thresholds[0]:g} "
                 f"with {option}; leave out the transform"
             )
+
+
+def check_quantity(name: Any) -> None:
+    """Check the name of a quantity; None: it has none.
+
+    Raises:
+        InvalidArgumentError: If it is not text, or empty.
+    """
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise InvalidArgumentError(
+            f'of must be the name of a quantity, got {name!r}; give one such as of="yield"'
+        )

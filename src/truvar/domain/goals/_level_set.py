@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
-from truvar.domain.goals._base import Goal, Regions, Score, Side
+from truvar.domain.goals._base import Goal, Regions, Score, Side, check_quantity
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import for_interface
 from truvar.validation import check_finite, check_fraction, check_positive
@@ -58,6 +58,7 @@ class LevelSet(_ThresholdGoal):
             values: the threshold is the unknown maximum minus the margin.
         within_of_min: The same for a minimum: find the points below the unknown minimum plus this
             margin.
+        of: The quantity that it is about, where a study has several; see `AllOf`.
 
     Raises:
         InvalidArgumentError: If none or several are given, or a number is out of range.
@@ -79,6 +80,7 @@ class LevelSet(_ThresholdGoal):
     below: InitVar[float | None] = None
     within: float | None = None
     within_of_min: float | None = None
+    of: str | None = None
 
     def __new__(
         cls,
@@ -91,6 +93,7 @@ class LevelSet(_ThresholdGoal):
         below: float | None = None,
         within: float | None = None,
         within_of_min: float | None = None,
+        of: str | None = None,
     ) -> Self:
         """Return a level set, or `Bands` for several thresholds."""
         several: Any = threshold if between is None else between
@@ -116,11 +119,12 @@ class LevelSet(_ThresholdGoal):
                 "LevelSet(below=4.0)"
             )
         bands: Any = Bands(
-            _check_thresholds(several, between is not None), between is not None, monotone
+            _check_thresholds(several, between is not None), between is not None, monotone, of
         )
         return bands  # type: ignore[no-any-return]
 
     def __post_init__(self, between: Sequence[float] | None, below: float | None) -> None:
+        check_quantity(self.of)
         given = [
             f"{name}={value!r}"
             for name, value in (
@@ -178,6 +182,7 @@ class LevelSet(_ThresholdGoal):
             "within": self.within,
             "within_of_min": self.within_of_min,
             "monotone": self.monotone,
+            "of": self.of,
         }
         parts = [f"{key}={value!r}" for key, value in given.items() if value is not None]
         return f"LevelSet({', '.join(parts)})".replace("threshold=", "")
@@ -185,8 +190,9 @@ class LevelSet(_ThresholdGoal):
     def __str__(self) -> str:
         if self.threshold is not None:
             given = "below=" if self.side == "below" else ""
+            name = "" if self.of is None else f", of={self.of!r}"
             return for_interface(
-                f"LevelSet({given}{self.threshold:g})",
+                f"LevelSet({given}{self.threshold:g}{name})",
                 problem=f"a level set {self.side} {self.threshold:g}",
             )
         names = ("fraction_of_max", "fraction_of_min", "within", "within_of_min")
@@ -366,17 +372,20 @@ class Bands(_ThresholdGoal):
         inside: Whether the question is which points lie between two thresholds.
         monotone: Whether a point that was classified stays so. None: as the policy has it, as with
             `Maximize`.
+        of: The quantity that it is about, where a study has several; see `AllOf`.
     """
 
     thresholds: tuple[float, ...]
     inside: bool = False
     monotone: bool | None = None
+    of: str | None = None
     sign = 1
     fraction_of_max = None
     fraction_of_min = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", _check_thresholds(self.thresholds, self.inside))
+        check_quantity(self.of)
 
     def __str__(self) -> str:
         texts = [f"{h:g}" for h in self.thresholds]

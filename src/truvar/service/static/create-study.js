@@ -9,6 +9,7 @@ import { scale } from "./scale.js";
 import { toToml } from "./toml.js";
 
 const LONGEST_NAME = 100; // characters
+const LONGEST_QUANTITY = 60; // characters
 const CHECK_DELAY = 500; // milliseconds without a change after which the problem is checked
 const SOURCES = [["table", "A table"], ["ranges", "Ranges"], ["toml", "Advanced: TOML"]];
 const EXAMPLE = `# Where does it exceed 7? A vertical section of a lake, measured from a boat.
@@ -34,6 +35,9 @@ export function showCreateStudy(main, server) {
   const name = el("input", { type: "text", maxlength: LONGEST_NAME, placeholder: "lake", required: true, autocomplete: "off" });
   const parts = { table: tablePart(later), ranges: rangesPart(later) };
   const goal = goalPart(later);
+  const quantity = el("input", { type: "text", maxlength: LONGEST_QUANTITY, placeholder: "oxygen", autocomplete: "off", oninput: later });
+  const unit = el("input", { type: "text", maxlength: LONGEST_QUANTITY, placeholder: "mg/l", autocomplete: "off", oninput: later });
+  const measured = el("div", { class: "fields" }, field("Quantity", quantity, "what is measured; optional"), field("Unit", unit, "optional"));
   const outcome = outcomePart(later);
   const cost = costPart(later);
   const advanced = tomlPart(later, (suggested) => { name.value ||= suggested; });
@@ -59,7 +63,7 @@ export function showCreateStudy(main, server) {
     const problem = toToml({
       domain: found.domain, goal: wanted.goal, outcome: outcome.read() ?? {}, noise: Object.keys(found.noise).length ? found.noise : more.noise,
       cost: Object.keys(found.cost).length ? { ...found.cost, travel: more.cost.travel } : more.cost, run: { ...more.run, ...wanted.run },
-    }, { repeats: more.repeats });
+    }, { repeats: more.repeats, quantity: quantity.value.trim() || undefined, unit: unit.value.trim() || undefined });
     return { problem, tables: part.tables() };
   }
 
@@ -89,7 +93,7 @@ export function showCreateStudy(main, server) {
 
   function show() {
     replace(described, source === "toml" ? advanced.node : [
-      el("h2", {}, "What can be measured"), parts[source].node, el("h2", {}, "Goal"), goal.node, el("h2", {}, "Cost, precision and limits"), cost.node]);
+      el("h2", {}, "What can be measured"), parts[source].node, el("h2", {}, "Goal"), measured, goal.node, el("h2", {}, "Cost, precision and limits"), cost.node]);
   }
 
   const form = el("form", { class: "create", novalidate: true, onsubmit: (event) => {
@@ -139,7 +143,7 @@ function tomlPart(changed, suggestName) {
       ["[domain]", "grid, box, or table with columns: all points that can be measured"],
       ["[goal]", "level_set, level_set_below, between, fraction_of_max, within, maximize or minimize"],
       ["[model]", "kernel, lengthscales, variance, mean; what is left out is learned"],
-      ["[noise]", "variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
+      ["[noise]", "sd (the ±), variance, column, or levels = [{variance = 1e-3, cost = 10}, …] to choose from"],
       ["[outcome]", 'kind = "binary" for yes or no, with guess and lapse, or "count", with exposure; left out: a number'],
       ["[cost]", "base, column or learned = true, travel, magnitude"],
       ["[run]", "budget, steps, f1 or regret: where to stop"],

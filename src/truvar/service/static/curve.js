@@ -66,7 +66,7 @@ function draw({ context, overlay, width, height }, data) {
   const y = scale(low - 1.6 * margin, high + margin, box.bottom, box.top);
   const line = (values) => order.map((k) => `${x(data.x[k]).toFixed(1)} ${y(values[k]).toFixed(1)}`);
 
-  axes(overlay, box, x, y, { x: column.label, y: "value" }, true);
+  axes(overlay, box, x, y, { x: column.label, y: data.quantity ?? "value" }, true);
   if (![...data.lower, ...data.upper].includes(null)) {
     overlay.append(svg("path", { class: "band", d: `M${[...line(data.upper), ...line(data.lower).reverse()].join("L")}Z` }));
   }

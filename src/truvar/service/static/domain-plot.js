@@ -35,6 +35,7 @@ function className(view, k) {
 }
 
 function probabilityName(view) {
+  if (view.probability_name) return view.probability_name;
   if (!view.level_set) return `probability of being the ${optimumName(view)}`;
   if (!view.bands) return `probability of being ${CLASS_NAMES[classOrder(view)[0]]}`;
   if (!view.thresholds.length) return `probability of being ${view.bands.names[0]}`;
@@ -63,6 +64,7 @@ function wholeDomainPlot(current, onPick, kind) {
       probability: askedProbability(view), classes: view.classes, bands: view.bands, threshold: view.threshold, thresholds: view.thresholds,
       levelSet: view.level_set, sign: view.sign, travels: view.travels, excluded: view.excluded,
       failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
+      quantity: view.quantity_label,
       measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise, who: row.who })),
       pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
       best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
@@ -297,7 +299,7 @@ function legend(view, layer, coloured, slice = null) {
 }
 
 function colourScale(view, values, layer) {
-  const name = { mean: " posterior mean", sd: " standard deviation", probability: ` ${probabilityName(view)}` }[layer];
+  const name = { mean: ` ${view.quantity_label ?? "posterior mean"}`, sd: " standard deviation", probability: ` ${probabilityName(view)}` }[layer];
   const [low, high] = colourRange(values, layer, view.level_set);
   if (low === high) return el("li", {}, `${number(low, 3)} everywhere:`, name);
   return el("li", {}, number(low, 3), colourBar(colourMapName(layer, view.level_set)), number(high, 3), name);

@@ -1,9 +1,10 @@
 // The table of measurements, newest first, with a filter, pages, and a dialog to correct, repeat or withdraw one.
 
-import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
+import { announce, el, field, replace, runWithButton } from "./dom.js";
 import { count, countNoun, formatCoordinate, formatPoint, number } from "./format.js";
-import { readNumber, readNumbers } from "./inputs.js";
+import { readNumbers } from "./inputs.js";
 import { newKey, unsent } from "./offline-queue.js";
+import { measuredInputs, measuredText } from "./quantities.js";
 
 const PAGE_SIZES = [20, 50, 100]; // rows
 
@@ -76,17 +77,17 @@ function table(rows, view, study) {
   if (view.measurements.some((row) => row.repeats)) extra.push(["Repeats", "repeats"]);
   const headings = el("tr", {}, heading("#"), view.columns.map((column) => heading(column.label)), heading("Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
-    extra.map(([label]) => heading(label)), heading("Noise variance"), heading("Cost"), heading("Spent"));
+    extra.map(([label]) => heading(label)), heading("±"), heading("Cost"), heading("Spent"));
   const change = (row) => el("td", {}, row.failed ? null : el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
     onclick: () => openCorrection(row, view, study) }, "Correct"));
   const value = (row) => (row.failed
     ? el("td", {}, el("span", { class: "badge broken" }, "failed"), row.reason ? el("small", {}, ` ${row.reason}`) : null)
-    : el("td", {}, el("b", {}, number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null, waitingCorrection(row, view)));
+    : el("td", {}, el("b", {}, row.values ? measuredText(row.values) : number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null, waitingCorrection(row, view)));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
     el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
-    el("td", {}, number(row.noise, 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
+    el("td", {}, number(Math.sqrt(row.noise), 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of measurements" },
     el("table", {}, el("caption", { class: "visually-hidden" }, "Measurements, newest first"), el("thead", {}, headings), el("tbody", {}, body)));
 }
@@ -96,13 +97,15 @@ const lastCorrection = (row, view) => unsent(view.name).findLast((each) => each.
 
 function waitingCorrection(row, view) {
   const sent = lastCorrection(row, view);
-  return sent ? el("small", {}, ` ${number(sent.body.y, 5)} waits to be sent`) : null;
+  return sent ? el("small", {}, ` ${measuredText(sent.body.y)} waits to be sent`) : null;
 }
 
 function openCorrection(row, view, { act, tell }) {
   const alert = el("p", { class: "alert", role: "alert" });
   const was = lastCorrection(row, view)?.body.y ?? row.value; // what the value is once everything before is sent
-  const value = numberInput({ value: String(was), required: true });
+  const measured = measuredInputs(view.quantities, "Value", "the study is recomputed as if this value had been entered at first");
+  const known = row.values ?? {};
+  measured.inputs.forEach((input, k) => { input.value = String((view.quantities.length ? known[view.quantities[k]] : was) ?? ""); });
   const save = el("button", { class: "main", type: "submit" }, "Correct");
   const withdraw = el("button", { type: "button", class: "danger", onclick: () => runWithButton(withdraw, alert, async () => {
     await act("withdraw", { id: row.id });
@@ -117,14 +120,15 @@ function openCorrection(row, view, { act, tell }) {
     el("form", { onsubmit: (event) => {
       event.preventDefault();
       runWithButton(save, alert, async () => {
-        const y = readNumber(value, "The value");
-        const answer = await tell("correct", { id: row.id, y, was }, `measurement ${row.id} corrected to ${number(y, 6)}`);
+        const y = measured.read();
+        const body = view.quantities.length ? { id: row.id, y } : { id: row.id, y, was };
+        const answer = await tell("correct", body, `measurement ${row.id} corrected to ${measuredText(y)}`);
         announce(answer ? `Measurement ${row.id} is corrected` : `The correction of measurement ${row.id} is kept in this browser`);
         dialog.close();
       });
-    } }, field("Value", value, "the study is recomputed as if this value had been entered at first"),
+    } }, ...measured.fields,
     el("p", { class: "row" }, save, withdraw)),
-    el("form", { onsubmit: (event) => {
+    view.quantities.length ? null : el("form", { onsubmit: (event) => {
       event.preventDefault();
       runWithButton(add, alert, async () => {
         const values = readNumbers(repeats, "The repeats");
@@ -136,5 +140,5 @@ function openCorrection(row, view, { act, tell }) {
     alert, el("p", { class: "row" }, el("span", { class: "grow" }), el("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, "Cancel")));
   document.body.append(dialog);
   dialog.showModal();
-  value.select();
+  measured.inputs[0].select();
 }

@@ -5,8 +5,9 @@ import { post } from "./api.js";
 import { el, field, numberInput, replace } from "./dom.js";
 import { countNoun, number, parseNumber } from "./format.js";
 
-const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], ["label", "name of the row"], ["cost", "cost"], ["noise", "noise variance"], ["unused", "not used"]];
+const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], ["label", "name of the row"], ["cost", "cost"], ["sd", "± (standard deviation)"], ["noise", "noise variance"], ["unused", "not used"]];
 const COST_NAMES = /cost|price|duration|effort/i;
+const SD_NAMES = /(^|_)(sd|std|stdev|sigma|uncertainty|error)(_|$)/i;
 const NOISE_NAMES = /noise|variance/i;
 const FEW_CHOICES = 20; // different texts up to which a column of texts is a coordinate
 
@@ -81,9 +82,16 @@ export function tablePart(changed) {
     return {
       domain: { table: file.name, columns, label: named("label")[0], context: context.length ? context : undefined, ...dropped },
       cost: named("cost").length ? { column: named("cost")[0] } : {},
-      noise: named("noise").length ? { column: named("noise")[0] } : {},
+      noise: readNoise(named),
       columns: file.columns.filter((column) => columns.includes(column.name)),
     };
+  }
+  function readNoise(named) {
+    const [sd] = named("sd");
+    const [variance] = named("noise");
+    if (sd && variance) throw new Error("Choose one column for the noise: standard deviations or variances.");
+    if (sd) return { sd };
+    return variance ? { column: variance } : {};
   }
   return { node: el("div", {}, zone, alert, list), read, tables: () => (file ? { [file.name]: file.text } : {}), suggestedName: () => file?.name.replace(/\.[^.]*$/, "") };
 }
@@ -93,6 +101,7 @@ function roleChoice(column, rows, changed) {
   if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
   else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
   else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
+  else if (column.kind === "number" && SD_NAMES.test(column.name)) role = "sd";
   else if (column.kind === "number" && NOISE_NAMES.test(column.name)) role = "noise";
   else if (/^(value|target|result)$/i.test(column.name)) role = "unused";
   const node = el("select", { onchange: changed }, ROLES.map(([value, text]) => el("option", { value }, text)));
@@ -177,7 +186,7 @@ export function rangesPart(changed) {
 
 const GOALS = [["maximize", "the highest value"], ["minimize", "the lowest value"], ["level_set", "all points above a threshold"], ["level_set_below", "all points below a threshold"],
   ["between", "all points between two thresholds"], ["bands", "the band of every point, between several thresholds"], ["fraction_of_max", "all points above a share of the maximum"],
-  ["within", "all points within a margin of the highest"], ["within_of_min", "all points within a margin of the lowest"]];
+  ["within", "all points within a margin of the highest"], ["within_of_min", "all points within a margin of the lowest"], ["map", "a map: the value everywhere"]];
 
 export function goalPart(changed) {
   const goal = el("select", { onchange: () => { show(); changed(); } }, GOALS.map(([value, text]) => el("option", { value }, text)));
@@ -185,21 +194,29 @@ export function goalPart(changed) {
   const several = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", oninput: changed });
   const share = numberInput({ value: "0.8", oninput: changed });
   const margin = numberInput({ oninput: changed });
+  const accuracy = numberInput({ oninput: changed });
   const score = numberInput({ oninput: changed });
   const scoreLabel = el("span", {});
   const scoreField = el("div", {}, el("label", { for: "goal-score" }, scoreLabel), score);
   score.id = "goal-score";
   const inputs = el("div", { class: "fields" });
-  const isLevelSet = () => !["maximize", "minimize"].includes(goal.value);
-  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"), margin: field("Margin", margin, "in the units of the values") };
+  // The limit that suits the goal: its key of [run], and how it is asked for. A map stops at its own accuracy.
+  const limit = () => {
+    if (goal.value === "map") return null;
+    return ["maximize", "minimize"].includes(goal.value) ? ["regret", "Stop at regret", " in units of the value; optional"] : ["f1", "Stop at F1", " such as 0.95; optional"];
+  };
+  const labelled = { one: field("Threshold", threshold), several: field("Thresholds", several, "ascending, separated by spaces"), share: field("Share of the maximum", share, "between 0 and 1"),
+    margin: field("Margin", margin, "in the units of the values"), accuracy: field("Accuracy ±", accuracy, "of the value, at 99 % of the points") };
   function show() {
-    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", within: "margin", within_of_min: "margin" }[goal.value];
-    replace(inputs, kind ? labelled[kind] : null, scoreField);
-    replace(scoreLabel, isLevelSet() ? "Stop at F1" : "Stop at regret", el("span", { class: "note" }, isLevelSet() ? " such as 0.95; optional" : " in units of the value; optional"));
+    const kind = { level_set: "one", level_set_below: "one", between: "several", bands: "several", fraction_of_max: "share", within: "margin", within_of_min: "margin", map: "accuracy" }[goal.value];
+    const found = limit();
+    replace(inputs, kind ? labelled[kind] : null, found ? scoreField : null);
+    if (found) replace(scoreLabel, found[1], el("span", { class: "note" }, found[2]));
   }
   function readGoal() {
     switch (goal.value) {
       case "level_set": case "level_set_below": return { [goal.value]: neededNumber(threshold, "The threshold") };
+      case "map": return { map: neededNumber(accuracy, "The accuracy") };
       case "fraction_of_max": return { fraction_of_max: neededNumber(share, "The share of the maximum") };
       case "within": case "within_of_min": return { [goal.value]: neededNumber(margin, "The margin") };
       case "between": case "bands": {
@@ -213,7 +230,11 @@ export function goalPart(changed) {
   show();
   return {
     node: el("div", {}, field("Find", goal), inputs),
-    read: () => ({ goal: readGoal(), run: { [isLevelSet() ? "f1" : "regret"]: optionalNumber(score, "The limit of the score") } }),
+    read: () => {
+      const wanted = readGoal();
+      const found = limit();
+      return { goal: wanted, run: found ? { [found[0]]: optionalNumber(score, "The limit of the score") } : { accuracy: wanted.map } };
+    },
   };
 }
 
@@ -251,9 +272,9 @@ export function costPart(changed) {
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
   const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
-  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1; the expected one if it is only known afterwards"), field("The cost", learned), field("Budget", budget, "total cost; optional"),
+  const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("The cost", learned)), el("div", { class: "fields" }, field("Budget", budget, "total cost; optional"),
     field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
-    field("Noise of a measurement", sd, "standard deviation; learned if empty")), details);
+    field("Noise of a measurement", sd, "its ±; learned if empty")), details);
   // The columns that travel can be paid along: those with numbers.
   function setColumns(columns) {
     const named = columns.filter((column) => column.low !== undefined && column.low !== null);
@@ -271,7 +292,7 @@ export function costPart(changed) {
     const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (travelRates.length ? 1 : undefined) };
     return {
       cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
-      noise: { variance: deviation === undefined ? undefined : Number((deviation ** 2).toPrecision(12)) },
+      noise: { sd: deviation },
       repeats: optionalCount(repeats, "The number of measurements of a place"),
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },
     };

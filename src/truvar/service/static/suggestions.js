@@ -4,6 +4,7 @@ import { announce, el, field, numberInput, replace, runWithButton } from "./dom.
 import { columnName, countNoun, formatCoordinate, formatPoint, number, unit, withSpread } from "./format.js";
 import { coordinateInput, inputText, readCoordinate, readNumber, readNumbers } from "./inputs.js";
 import { newKey, unsent } from "./offline-queue.js";
+import { measuredInputs, measuredText } from "./quantities.js";
 import { severalPointsForm } from "./several-points.js";
 
 const LEASES = [["", "no end"], ["3600", "1 hour"], ["14400", "4 hours"], ["28800", "8 hours"], ["86400", "1 day"], ["604800", "1 week"]];
@@ -21,7 +22,7 @@ export function suggestionsPanel(study) {
   const several = severalPointsForm(study, message);
   const exclusions = exclusionList(study, message);
   const node = el("div", {}, el("h2", {}, "Next measurement"), writable ? ask.node : null, message, hint, list,
-    writable ? together.node : null, writable ? otherPoint.node : null, writable ? several : null, exclusions.node);
+    writable ? together.node : null, writable ? otherPoint.node : null, writable && !current().quantities.length ? several : null, exclusions.node);
 
   function redraw() {
     const view = current();
@@ -121,7 +122,8 @@ function suggestionCard(study, suggestion, message) {
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, costText(suggestion)];
   if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
-  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (variance ${number(suggestion.noise)})`);
+  if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (± ${number(Math.sqrt(suggestion.noise), 3)})`);
+  if (suggestion.quantities && suggestion.quantities.length < view.quantities.length) facts.push(`measure ${suggestion.quantities.join(", ")}`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
   if (suggestion.who) facts.push(`for ${suggestion.who}`);
   const expectation = el("p", { class: "expectation" });
@@ -145,13 +147,14 @@ function suggestionCard(study, suggestion, message) {
   };
   if (!writable) return item;
 
-  const value = numberInput({ required: true });
+  const valueLabel = suggestion.outcome === "count" ? "Number of events" : "Measured value";
+  const measured = measuredInputs(suggestion.quantities ?? [], valueLabel, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
   const noise = numberInput();
   const exposure = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
-  const question = confirmation(value);
+  const question = confirmation(...measured.inputs);
   const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
   const place = formatPoint(suggestion.point, view.columns);
   const outcome = (label, done, report) => {
@@ -173,14 +176,14 @@ function suggestionCard(study, suggestion, message) {
   // One attempt to save has one key, so that its values count once however often they are sent.
   let key = newKey();
   async function submit() {
-    const y = readNumber(value, "The measured value");
+    const y = measured.read();
     const repeats = readNumbers(further, "The further values");
     const body = { id: suggestion.id, y, ...attemptCost() };
-    if (noise.value.trim()) body.noise = readNumber(noise, "The noise variance");
+    if (noise.value.trim()) body.noise_sd = readNumber(noise, "The standard deviation");
     if (exposure.value.trim()) body.exposure = readNumber(exposure, "The exposure");
     if (!(await question.isConfirmed(body, check))) return false;
-    const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${place}`;
-    if (repeats.length && (body.cost !== undefined || body.noise !== undefined || body.exposure !== undefined)) {
+    const label = `${[y, ...repeats].map(measuredText).join(", ")} at ${place}`;
+    if (repeats.length && (body.cost !== undefined || body.noise_sd !== undefined || body.exposure !== undefined)) {
       throw new Error("Repeated values count with the expected cost, noise and exposure; leave these out.");
     }
     const answer = repeats.length
@@ -190,16 +193,16 @@ function suggestionCard(study, suggestion, message) {
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
     return true;
   }
-  const costField = field("Actual cost", cost, view.learns_cost ? "learned from; the expected one counts if it is left out" : undefined);
+  const costField = field("Actual cost", cost, view.learns_cost ? "if known" : undefined);
   form = el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
-    field(suggestion.outcome === "count" ? "Number of events" : "Measured value", value, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined),
+    ...measured.fields,
     suggestion.outcome === "count" ? field("Exposure", exposure, "if it is not the usual one") : null, view.learns_cost ? costField : null, save, question.node, alert,
     el("details", {}, el("summary", {}, "More, or not measured"),
-      field("Further values measured here", further, "repeats, separated by spaces"),
-      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome ? null : field("Noise variance", noise)),
+      suggestion.quantities ? null : field("Further values measured here", further, "repeats, separated by spaces"),
+      el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome || suggestion.quantities ? null : field("±", noise, "standard deviation")),
       field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
   item.append(form);
-  item.hasValue = () => !form.hidden && value.value.trim() !== "";
+  item.hasValue = () => !form.hidden && measured.inputs.some((input) => input.value.trim() !== "");
   item.save = () => runWithButton(save, alert, submit);
   return item;
 }
@@ -242,14 +245,14 @@ function exclusionList({ act, current, writable }, message) {
 }
 
 // Asks again before a value is saved that may be a typing mistake. A second "Save" of the same value confirms it.
-export function confirmation(value) {
+export function confirmation(...inputs) {
   const node = el("p", { class: "warning", role: "alert", hidden: true });
   let asked = null;
   function reset() {
     node.hidden = true;
     asked = null;
   }
-  value.addEventListener("input", reset);
+  inputs.forEach((input) => input.addEventListener("input", reset));
   async function isConfirmed(body, check) {
     const content = JSON.stringify([body.id, body.point, body.y]);
     if (asked === content) return true;
@@ -267,7 +270,7 @@ export function confirmation(value) {
 
 // Inputs for level, task and vehicle of a point, where a study has them; read() adds them to a body.
 export function pointOptions(view) {
-  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: variance ${l.variance === null ? "by place" : number(l.variance)}, cost ${number(l.cost)}`)));
+  const level = view.levels && el("select", {}, view.levels.map((l, k) => el("option", { value: k }, `${k}: ± ${l.variance === null ? "by place" : number(Math.sqrt(l.variance), 3)}, cost ${number(l.cost)}`)));
   const task = view.tasks && el("select", {}, view.tasks.map((name) => el("option", { value: name }, name)));
   const vehicle = vehicleChoice(view, "none of them");
   const fields = [level ? field("Noise level", level) : null, task ? field("Task", task) : null, vehicle ? field("Measured by", vehicle) : null];
@@ -282,20 +285,20 @@ function otherPointForm({ check, current, tell }, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
-  const value = numberInput({ required: true });
+  const measured = measuredInputs(view.quantities);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const options = pointOptions(view);
   const cost = numberInput();
   const save = el("button", { type: "submit" }, "Save");
-  const question = confirmation(value);
+  const question = confirmation(...measured.inputs);
   let key = newKey();
   async function submit() {
     const point = Object.fromEntries(view.columns.map((column, k) => [column.name, readCoordinate(coordinates[k], column)]));
-    const y = readNumber(value, "The measured value");
+    const y = measured.read();
     const repeats = readNumbers(further, "The further values");
     const body = { point, y, ...options.read() };
     if (!(await question.isConfirmed(body, check))) return;
-    const label = `${[y, ...repeats].map((each) => number(each, 6)).join(", ")} at ${formatPoint(point, view.columns)}`;
+    const label = `${[y, ...repeats].map(measuredText).join(", ")} at ${formatPoint(point, view.columns)}`;
     let answer;
     if (repeats.length) {
       if (cost.value.trim()) throw new Error("Repeated values count with the expected cost; leave it out.");
@@ -307,20 +310,20 @@ function otherPointForm({ check, current, tell }, message) {
     key = newKey();
     question.reset();
     message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
-    value.value = "";
+    measured.inputs.forEach((input) => { input.value = ""; });
     further.value = "";
   }
   const node = el("details", { class: "other-point" }, el("summary", {}, "Enter the value of another point"),
     el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
       el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
-      el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), field("Measured value", value),
+      el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), measured.fields,
         options.fields, field("Actual cost", cost)),
-      field("Further values measured there", further, "repeats, separated by spaces"), question.node, alert, save));
+      view.quantities.length ? null : field("Further values measured there", further, "repeats, separated by spaces"), question.node, alert, save));
 
   function pick(point) {
     node.open = true;
     view.columns.forEach((column, k) => { coordinates[k].value = inputText(column, point[column.name]); });
-    value.focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
+    measured.inputs[0].focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
     announce(`Chosen: ${formatPoint(point, view.columns)}`);
   }
   return { node, pick };

@@ -43,7 +43,8 @@ function mapTiles({ result }) {
 function shareTile(view) {
   const { mean, low, high } = askedShare(view);
   const [first, last] = view.thresholds.map((threshold) => number(threshold));
-  const term = view.bands?.inside ? `Between ${first} and ${last}` : `${view.sign < 0 ? "Below" : "Above"} ${first}`;
+  const threshold = view.bands?.inside ? `Between ${first} and ${last}` : `${view.sign < 0 ? "Below" : "Above"} ${first}`;
+  const term = view.quantities.length ? "Inside" : threshold;
   if (mean === null) return { term, value: "–", more: "not known yet" };
   const percent = (value) => number(100 * value, 3);
   return { term, value: `${percent(mean)} %`, more: `of the points (${percent(low)} to ${percent(high)} %)` };

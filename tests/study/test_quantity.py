@@ -1,0 +1,92 @@
+"""The name and unit of what is measured: stored, and in figures and sentences."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truvar as tv
+from truvar.cli import main
+from truvar.exceptions import InvalidArgumentError
+from truvar.report.html_report import render_html_report
+
+GRID = tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 6))
+OXYGEN: dict[str, Any] = {"quantity": "oxygen", "unit": "mg/l"}
+PROBLEM = """
+name = "bay"
+quantity = "oxygen"
+unit = "mg/l"
+[domain]
+grid = {x = [0, 1, 9]}
+[goal]
+level_set_below = 4.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("goal", "question"),
+    [
+        (tv.LevelSet(below=4), "where is oxygen below 4 mg/l?"),
+        (tv.LevelSet(between=(4, 6)), "where does oxygen lie between 4 and 6 mg/l?"),
+        (tv.Maximize(), "where is oxygen highest?"),
+        (tv.Map(0.3), "what is oxygen everywhere, within ±0.3 mg/l?"),
+    ],
+)
+def test_the_question_is_about_the_quantity(goal: Any, question: str) -> None:
+    study = tv.Study(GRID, goal, **OXYGEN)
+    assert study.quantity.in_question(goal) == question
+    assert question in str(study)
+
+
+def test_without_a_name_nothing_changes() -> None:
+    study = tv.Study(GRID, tv.Maximize())
+    assert study.quantity.in_question(study.goal) == study.goal.question
+    assert study.quantity.label is None
+    unit = tv.Study(GRID, tv.LevelSet(4), unit="mg/l")
+    assert unit.quantity.in_question(unit.goal) == "where is the value above 4 mg/l?"
+    assert unit.quantity.label == "value (mg/l)"
+
+
+def test_name_and_unit_are_stored(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/bay.db"
+    study = tv.Study(GRID, tv.Maximize(), store=store, name="bay", **OXYGEN)
+    assert tv.load(store, "bay").quantity == study.quantity
+    assert tv.Study.from_json(study.to_json()).quantity == study.quantity
+
+
+def test_colour_bars_and_reports_have_the_name() -> None:
+    study = tv.Study(GRID, tv.LevelSet(below=0.2), kernel="rbf", noise=1e-4, **OXYGEN)
+    for row in range(0, len(GRID), 7):
+        point = GRID.point(row)
+        study.tell(point, np.sin(3 * point["x"]) * point["y"])
+    labels = [ax.get_ylabel() for ax in study.plot().axes]
+    assert "oxygen (mg/l)" in labels
+    assert "oxygen below 0.2 mg/l" in render_html_report(study)
+
+
+@pytest.mark.parametrize("options", [{"quantity": ""}, {"unit": 3}, {"quantity": 61 * "a"}])
+def test_a_name_is_a_short_text(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="must be a text of at most 60 characters"):
+        tv.Study(GRID, tv.Maximize(), **options)
+
+
+def test_problem_files_and_the_command_line_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bay.toml").write_text(PROBLEM)
+    assert main(["new", "bay.toml"]) == 0
+    assert "where is oxygen below 4 mg/l?" in capsys.readouterr().out
+    assert main(["status"]) == 0
+    assert "where is oxygen below 4 mg/l?" in capsys.readouterr().out
+    Path("bay.toml").write_text(PROBLEM.replace('"mg/l"', "3"))
+    with pytest.raises(tv.TruvarError, match="unit"):
+        tv.load_problem("bay.toml")
+
+
+def test_requests_have_it(served: Any) -> None:
+    api, _ = served
+    api.create("inlet", PROBLEM)
+    assert api.get("/studies/inlet/status")["words"] == "where is oxygen below 4 mg/l?"
+    assert tv.connect(api.url, "inlet").quantity.label == "oxygen (mg/l)"
