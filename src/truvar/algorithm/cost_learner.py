@@ -42,7 +42,6 @@ class CostLearner:
         self, domain: Domain, cost: CostLike | None, tasks: Tasks | None, seed: int
     ) -> None:
         self._domain = domain
-        self._n_tasks = 0 if tasks is None else len(tasks.names)
         self._seed = seed
         self._told: tuple[tuple[int, float], ...] = ()
         self._model: CostModel | None = None
@@ -56,6 +55,7 @@ class CostLearner:
                 f"costs are to be learned, but those of the tasks are given ({tasks.cost!r}); leave "
                 "out one of them"
             )
+        self._n_tasks = 0 if tasks is None else len(tasks.names)
         self._spec = base
         self._known = cost if isinstance(cost, Cost) else Cost()
         self._learn([])

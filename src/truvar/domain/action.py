@@ -47,11 +47,6 @@ class Action:
     cost_given: bool = False
 
     @property
-    def cost_interval(self) -> tuple[float, float] | None:
-        """Interval that was expected to have the cost, with 95 % probability; None: not learned."""
-        return None if self.expected_cost is None else self.expected_cost.interval
-
-    @property
     def cost_told(self) -> bool | None:
         """Whether the cost was told rather than expected; None unless costs are learned."""
         return None if self.expected_cost is None else self.cost_given

@@ -232,18 +232,20 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     action = resolve_action(
         state,
         command.what,
-        level_told(state, command, value),
+        level_told(state, command, value) if state.config.goal.parts else command.level,
         command.task,
         vehicle=vehicle,
         include_observed=True,
         include_expired=True,
     )
-    check_vehicle_of(action, command.vehicle)
+    if command.vehicle is not None:
+        check_vehicle_of(action, command.vehicle)
     observation = None if action.id in state.pending else state.observation(action.id)
     if observation is not None:
         _check_repeated(state, observation, value, command)
         return Receipt((action.id,), state.version)
-    check_noise_told(state.config.goal, command.noise)
+    if command.noise is not None:
+        check_noise_told(state.config.goal, command.noise)
     action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
     options = {} if command.key is None else {"key": str(command.key)}

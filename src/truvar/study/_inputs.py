@@ -157,7 +157,7 @@ def check_measurement(
     """
     try:
         value: Any = y
-        if not is_named(y):
+        if type(y) is float or not is_named(y):
             own = as_value(y)
             label = None if type(own) is float else as_label(own)
             value = check_finite(own, "the measured value y") if label is None else label

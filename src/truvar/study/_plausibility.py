@@ -45,7 +45,7 @@ def implausible(state: StudyState, action: Action, value: Any) -> str | None:
         action: The measurement.
         value: The value; by quantity, if there are several.
     """
-    if isinstance(value, Mapping):
+    if state.config.goal.parts:
         return _implausible_of_several(state, action, value)
     return _implausible_of(state, state.learner, state.config.goal, action, value)
 
@@ -72,7 +72,7 @@ def _implausible_of(
     quantity: str | None = None,
 ) -> str | None:
     surrogate = learner.surrogate
-    if isinstance(surrogate.outcome, Binary):
+    if surrogate.outcome is not None and isinstance(surrogate.outcome, Binary):
         return None  # an unexpected answer is no mistake
     told = list(learner.observations)
     for each, y in state.deferred.observations if state.deferred else ():

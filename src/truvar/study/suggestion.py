@@ -156,7 +156,7 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         quantities=quantities,
         times=times,
         outcome=None if outcome is None else outcome.name,
-        cost_interval=action.cost_interval,
+        cost_interval=None if action.expected_cost is None else action.expected_cost.interval,
     )
 
 
