@@ -142,6 +142,8 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
     times = 1
     if len(state.pending) > 1:
         times = max(1, sum(_is_same_place(action, other) for other in state.pending.values()))
+    expected = action.expected_cost
+    interval = None if expected is None else expected.interval
     return Suggestion(
         id=action.id,
         index=index,
@@ -156,7 +158,7 @@ def suggestion_of(state: StudyState, action: Action) -> Suggestion:
         quantities=quantities,
         times=times,
         outcome=None if outcome is None else outcome.name,
-        cost_interval=None if action.expected_cost is None else action.expected_cost.interval,
+        cost_interval=interval,
     )
 
 
