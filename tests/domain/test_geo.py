@@ -47,7 +47,7 @@ def test_the_table_of_a_result_has_coordinates_mean_sd_bounds_and_class():
     assert list(frame.columns) == ["x", "y", "mean", "sd", "lower", "upper", "probability", "class"]
     np.testing.assert_array_equal(frame["mean"], result.mean)
     assert set(frame["class"]) <= {"above", "below", "undecided"}
-    np.testing.assert_array_equal(frame["class"] == "above", result.classify().above)
+    np.testing.assert_array_equal(frame["class"] == "above", result.classes.above)
 
 
 # -- GeoPandas

@@ -20,11 +20,11 @@ variance = 9.0
 
 def test_every_place_once(served):
     api, _ = served
-    api.create("once", PROBLEM.format(repeats="repeats = false"))
-    suggestions = api.post("/studies/once/ask", {"n": 5})["suggestions"]
+    api.create("repeats-once", PROBLEM.format(repeats="repeats = false"))
+    suggestions = api.post("/studies/repeats-once/ask", {"n": 5})["suggestions"]
     assert sorted(each["index"] for each in suggestions) == [0, 1, 2]
     assert [each["times"] for each in suggestions] == [1, 1, 1]
-    answer = api.post("/studies/once/ask", {"n": 1}, 409)
+    answer = api.post("/studies/repeats-once/ask", {"n": 1}, 409)
     assert "every place was measured or suggested once" in str(answer)
 
 
@@ -39,11 +39,11 @@ def test_bad_values_are_refused(served, value):
 
 def test_the_page_names_a_place_that_a_batch_repeats(served, page_on):
     api, _ = served
-    api.create("again", PROBLEM.format(repeats=""))
-    suggestions = api.post("/studies/again/ask", {"n": 6})["suggestions"]
+    api.create("repeats-again", PROBLEM.format(repeats=""))
+    suggestions = api.post("/studies/repeats-again/ask", {"n": 6})["suggestions"]
     most = max(each["times"] for each in suggestions)
     assert most > 1
-    page = page_on(DESKTOP, "#/study/again")
+    page = page_on(DESKTOP, "#/study/repeats-again")
     page.get_by_text(f"{most} x ").first.wait_for()
 
 

@@ -20,7 +20,7 @@ OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise
 LOCAL = (commands.Fit, commands.TellAll)
 ALL = [each for each in HANDLERS if each not in LOCAL]
 TARGETS: dict[str, Any] = {"measurement": 1, "value": 1, "point": {"x": 0.5}, "place": "x > 0.5"}
-VALUES: dict[type, Any] = {bool: True, float: 0.5, int: 1, str: "text"}
+VALUES: dict[type, Any] = {bool: True, float: 0.5, int: 1, object: 0.5, str: "text"}
 
 
 def arguments_of(command: type[commands.Command]) -> set[str]:
@@ -67,7 +67,7 @@ def test_the_command_line_has_the_options_of_its_command(command):
         return
     text = command_help(shown)
     for name in arguments_of(command):
-        assert not ARGUMENTS[name].is_option or f"--{name}" in text
+        assert not ARGUMENTS[name].is_option or f"--{name.replace('_', '-')}" in text
 
 
 def test_the_limit_of_a_lease_is_the_same_in_python_and_over_http():

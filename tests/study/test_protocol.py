@@ -59,6 +59,8 @@ def script(study: BaseStudy) -> dict[str, Any]:
             study.limits,
             study.levels,
             study.travels,
+            study.learns_cost,
+            study.quantity,
         ),
         "tasks": (study.tasks, study.learned_tasks),
         "points": study.domain.points.tolist(),

@@ -79,6 +79,7 @@ class WeightedTruVaR(BasePolicy):
     refine: bool = True
     beta: Schedule | None = None
     per_cost = True
+    spreads_batches = True  # see `algorithm.repeats`
     chooses_noise_level = True
     supports_bands = True
     supported_goals = ANY_GOAL | SEVERAL

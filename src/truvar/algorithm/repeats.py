@@ -89,7 +89,7 @@ def prefer_other_place(
     table, choice = selection
     if learner.repeats is True or choice is None or table.sites is None:
         return selection
-    if not (learner.actions.travels and learner.policy.per_cost):
+    if not (learner.actions.travels and getattr(learner.policy, "spreads_batches", False)):
         return selection  # the costs of two measurements do not depend on their order
     pending = np.array([each.site for each in learner.pending if each.site is not None], dtype=int)
     times = np.bincount(pending, minlength=len(learner.posterior.sites))[table.sites]

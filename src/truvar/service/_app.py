@@ -154,10 +154,24 @@ async def _handle_invalid_request(_: Request, error: Any) -> Response:
         return _error_response(
             400, "the body is not valid JSON; check its quotes, commas and braces"
         )
-    arguments = [ARGUMENTS[name] for name in errors[0]["loc"][1:2] if name in ARGUMENTS]
+    first = _without_type(errors)
+    arguments = [ARGUMENTS[name] for name in first["loc"][1:2] if name in ARGUMENTS]
     is_measured = any(argument.is_measured for argument in arguments)
     exception = InvalidMeasurementError if is_measured else InvalidArgumentError
-    return _error_response(422, request_message(errors[0], SECTIONS), exception)
+    return _error_response(422, request_message(first, SECTIONS), exception)
+
+
+def _without_type(errors: Any) -> dict[str, Any]:
+    """Return the first error; of an argument of several types, that of the type that was sent.
+
+    Its location then has the name of the type behind that of the argument.
+    """
+    place = errors[0]["loc"]
+    if len(place) < 3 or place[1] not in ARGUMENTS or ARGUMENTS[place[1]].kind is not object:
+        return dict(errors[0])
+    of_values = [each for each in errors if len(each["loc"]) > 3 and each["loc"][1] == place[1]]
+    error = (of_values or errors)[0]
+    return {**error, "loc": (*error["loc"][:2], *error["loc"][3:])}
 
 
 async def _handle_http_error(request: Request, error: Any) -> Response:

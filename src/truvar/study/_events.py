@@ -160,8 +160,9 @@ class StudyConfig:
         if callable(details["cost"]):
             raise SerializationError(
                 f"cost cannot be stored, got the function {details['cost']!r}; give what it returns "
-                "as an array with a cost per point of the domain, Cost(...) with travel, or "
-                'cost="learned" and tell the cost of each measurement; or leave out store=...'
+                "as an array with a cost per point of the domain, Cost(...) with travel (Euclidean, "
+                'GreatCircle, Network or TravelMatrix), or cost="learned" and tell the cost of each '
+                "measurement; or leave out store=..."
             )
         return StudyConfig.from_details(
             {name: deserialize(serialize(part, name)) for name, part in details.items()}
