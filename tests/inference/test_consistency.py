@@ -99,10 +99,11 @@ def test_classes_stay_while_nothing_new_is_measured(goal: Any) -> None:
     # An optimum is looked for among the points that are left, with the same draws: others change
     # that together were no more probable than the one that is gone.
     withdrawn = others[0].index
-    changed[withdrawn] = False
-    free = 0.0 if study.goal.has_thresholds else before.probability[withdrawn]
-    assert before.probability[changed].sum() <= free
-    if study.goal.has_thresholds:
+    if not study.goal.has_thresholds:
+        changed[withdrawn] = False
+        assert before.probability[changed].sum() <= before.probability[withdrawn]
+    else:
+        assert not changed.any()
         study.exclude({"x_km": 0.0, "y_km": 0.0})
         study.fail(suggestion)
         np.testing.assert_array_equal(study.result().classes.labels, labels)
