@@ -2,7 +2,8 @@
 
 The check of a change that moves code and is not meant to change numbers. `TRUVAR_EXACT=1` compares
 to the last bit, on the machine that recorded. Elsewhere, choices for a level set of a finite domain
-with a known model are the same and its numbers agree to a relative 1e-6. Searches of boxes, learned
+with a known model are the same and its numbers agree to a relative 1e-6, its score to the 0.1 % that
+`docs/trust.md` promises: claims of a given kernel share an average with learned ones. Searches of boxes, learned
 models and draws of the optimum amplify rounding, so that only the kinds of their events are
 compared.
 """
@@ -20,7 +21,8 @@ from tests.helpers.recorded import ALL_KINDS, FILE, is_learned, play
 EXACT = os.environ.get("TRUVAR_EXACT") == "1"
 RECORDED: dict[str, list[dict[str, Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
 QUICK_SEEDS = 1
-NUMBERS = ("mean", "sd", "lower", "score", "epsilon", "spent")
+# Largest relative difference of each number between processors.
+NUMBERS = {"mean": 1e-6, "sd": 1e-6, "lower": 1e-6, "score": 1e-3, "epsilon": 1e-6, "spent": 1e-6}
 
 
 def cases() -> list[Any]:
@@ -51,7 +53,7 @@ def test_a_run_is_as_recorded(kind: str, seed: int) -> None:
     for name in ("kinds", "choices", "sets", "finished"):
         assert found[name] == expected[name], name
     assert np.abs(np.subtract(found["classes"], expected["classes"])).max() <= 1
-    for name in NUMBERS:
+    for name, tolerance in NUMBERS.items():
         assert np.asarray(found[name], float) == pytest.approx(
-            np.asarray(expected[name], float), rel=1e-6
+            np.asarray(expected[name], float), rel=tolerance
         ), name
