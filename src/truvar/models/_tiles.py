@@ -1,4 +1,4 @@
-"""L^-1 K(X_t, sites) for many sites, tile by tile, so that a tile stays in the processor's cache."""
+"""Triangular systems with many right sides, tile by tile, so that a tile stays in the processor's cache."""
 
 from __future__ import annotations
 
@@ -14,6 +14,21 @@ FEW_SITES = 2500
 TILE = 2048  # sites at a time
 
 
+def solve_lower(lower: Array, right: Array) -> Array:
+    """Return L^-1 B, faster than SciPy's function for many columns.
+
+    Args:
+        lower: L. (t, t)
+        right: B, which may be overwritten. (t, q)
+    """
+    if right.size == 0:
+        return right
+    # X L^T = B^T, in place: transposes are as LAPACK stores matrices.
+    upper = np.ascontiguousarray(lower).T
+    transposed = np.ascontiguousarray(right).T
+    return np.asarray(dtrsm(1.0, upper, transposed, side=1, overwrite_b=1).T)
+
+
 def solved_tiles(
     lower: Array, covariance: Callable[[slice], Array], n: int
 ) -> Iterator[tuple[slice, Array]]:
@@ -24,10 +39,7 @@ def solved_tiles(
         covariance: Returns K(X_t, sites) of a slice of the sites, an array that may be changed.
         n: Number of sites.
     """
-    factor = np.asfortranarray(lower)
+    lower = np.ascontiguousarray(lower)
     for start in range(0, n, TILE):
         tile = slice(start, min(start + TILE, n))
-        across = np.ascontiguousarray(covariance(tile))
-        # X L^T = K^T, in place: the transpose is as LAPACK stores matrices.
-        solved = dtrsm(1.0, factor, across.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-        yield tile, solved.T
+        yield tile, solve_lower(lower, covariance(tile))

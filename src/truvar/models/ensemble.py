@@ -215,16 +215,19 @@ class Ensemble:
         self._buffer = other._buffer
 
     def _memory(self, shape: tuple[int, int, int]) -> Array:
-        """Return an array of this shape, with many sites from memory that serves all fits.
+        """Return an array of shape (M, size, n), with many sites from memory that serves all fits.
 
-        Memory is slow when it is first written to, and costs nothing before.
+        Memory is slow when it is first written to, and costs nothing before. The rows of all
+        members for one observation lie side by side there, so that more room for observations
+        leaves those before where they are.
         """
         if len(self.sites) <= FEW_SITES:
             return np.zeros(shape)
+        count, size, n = shape
         needed = prod(shape)
         if len(self._buffer) < needed:
             self._buffer = np.empty(max(needed, int(2 * MEMORY / 8)))
-        return self._buffer[:needed].reshape(shape)
+        return self._buffer[:needed].reshape(size, count, n).transpose(1, 0, 2)
 
     @blas_in_one_thread()
     def condition(self, points: Array, z: Array, noise: Array, learned: Mask) -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -222,7 +224,14 @@ def _gls(factor: tuple[Array, bool], values: Array) -> float:
 
 
 def fit_kernel(
-    kernel: Kernel, points: Array, values: Array, noise: float | None, mean: float | None, seed: int
+    kernel: Kernel,
+    points: Array,
+    values: Array,
+    noise: Array | float | None,
+    mean: float | None,
+    seed: int,
+    restarts: int = 3,
+    penalises_noise: bool = False,
 ) -> Model:
     """Return a custom kernel, fitted within its bounds by scikit-learn's maximum likelihood.
 
@@ -233,13 +242,17 @@ def fit_kernel(
         kernel: Kernel with its starting values and bounds.
         points: Coordinates. (q, d)
         values: Observed values. (q,)
-        noise: Known noise variance; None: learned along with the kernel.
+        noise: Known noise variance, (q,) or a number; None: learned along with the kernel.
         mean: Constant mean; None: learned.
         seed: Seed of the random starting points.
+        restarts: Number of the random starting points.
+        penalises_noise: Whether a learned noise variance has the prior of learned families, without
+            which a flexible kernel passes through every value.
 
     Raises:
         InvalidModelError: If the kernel cannot have the variance of the values.
     """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
@@ -248,16 +261,23 @@ def fit_kernel(
     spread = float(np.sqrt(np.mean((values - centre) ** 2))) or prior_scale(kernel, points)
     unit = float(power_of_two(np.array(spread)))
     variance = (spread / unit) ** 2  # of the values that are fitted
-    scaled = ConstantKernel(unit**-2, "fixed") * _with_bounds_in_unit(kernel, unit**2)
+    scaled = ConstantKernel(unit**-2, "fixed") * with_variances_in_units(kernel, unit**2)
     if noise is None:
         scaled = scaled + WhiteKernel(0.1 * variance, (1e-6 * variance, 10 * variance))
-    alpha = (noise or 0.0) / unit**2 + JITTER_SHARE * variance
+    known = 0.0 if noise is None else np.asarray(noise, dtype=float)
+    alpha = np.broadcast_to(known / unit**2 + JITTER_SHARE * variance, values.shape)
+    optimizer: Any = "fmin_l_bfgs_b"
+    if penalises_noise and noise is None:
+        optimizer = partial(_minimise_with_noise_prior, float(np.log(variance)))
     regressor = GaussianProcessRegressor(
-        scaled, alpha=alpha, n_restarts_optimizer=3, random_state=seed
+        scaled, alpha=alpha, optimizer=optimizer, n_restarts_optimizer=restarts, random_state=seed
     )
     with blas_in_one_thread():
         try:
-            regressor.fit(points, (values - centre) / unit)
+            with catch_warnings():
+                if penalises_noise:  # a model that is fitted again and again would repeat itself
+                    simplefilter("ignore", ConvergenceWarning)
+                regressor.fit(points, (values - centre) / unit)
         except np.linalg.LinAlgError:
             raise _unsuitable(kernel, spread) from None
         found = regressor.kernel_ if noise is not None else regressor.kernel_.k1
@@ -265,14 +285,53 @@ def fit_kernel(
         if not low <= float(found.diag(points).max()) / variance <= high:
             raise _unsuitable(kernel, spread)
         if mean is None:
-            covariance = regressor.kernel_(points) + alpha * np.eye(len(values))
+            covariance = regressor.kernel_(points) + np.diag(alpha)
             centre = _gls(cho_factor(covariance, lower=True), values)
     learned_noise = None if noise is not None else float(regressor.kernel_.k2.noise_level) * unit**2
     likelihood = float(regressor.log_marginal_likelihood_value_) - len(values) * float(np.log(unit))
     return Model(kernel.clone_with_theta(found.k2.theta), centre, learned_noise, likelihood)
 
 
-def _with_bounds_in_unit(kernel: Kernel, unit: float) -> Kernel:
+def _minimise_with_noise_prior(
+    log_variance: float, loss: Any, start: Array, bounds: Array
+) -> tuple[Array, float]:
+    """Return the theta of smallest loss, with the prior of the log noise, and that loss.
+
+    Args:
+        log_variance: Logarithm of the variance of the values.
+        loss: Negative log likelihood with its gradient, as scikit-learn gives it to an optimizer;
+            the log noise is the last part of theta.
+        start: Where the search begins.
+        bounds: Bounds of theta.
+    """
+    from scipy.optimize import minimize
+
+    centre = log_variance + _NOISE_PRIOR[0]
+
+    def penalised(theta: Array) -> tuple[float, Array]:
+        value, gradient = loss(theta)
+        pull = (theta[-1] - centre) / _NOISE_PRIOR[1]
+        gradient = np.array(gradient, dtype=float)
+        gradient[-1] += pull / _NOISE_PRIOR[1]
+        return float(value) + 0.5 * pull**2, gradient
+
+    found = minimize(penalised, start, method="L-BFGS-B", jac=True, bounds=bounds)
+    return found.x, float(found.fun)
+
+
+def noise_prior(values: Array, mean: float | None) -> tuple[float, float]:
+    """Return mean and standard deviation of the log noise variance of values, before they are seen.
+
+    Args:
+        values: Observed values. (q,)
+        mean: Constant mean; None: learned.
+    """
+    centre = float(np.mean(values)) if mean is None else mean
+    variance = float(np.mean((values - centre) ** 2)) or 1.0
+    return float(np.log(variance)) + float(_NOISE_PRIOR[0]), _NOISE_PRIOR[1]
+
+
+def with_variances_in_units(kernel: Kernel, unit: float) -> Kernel:
     """Return a kernel with the default bounds of its variances times the unit of a variance.
 
     A variance outside such bounds starts at the unit.

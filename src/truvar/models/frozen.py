@@ -31,12 +31,16 @@ from scipy.linalg import solve_triangular
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index
+from truvar.models._tiles import TILE, solve_lower
 from truvar.models.kernels import Covariance
 
 MAX_PIVOTS = 500  # points whose joint distribution is drawn from exactly
 _PREDICTION_BLOCK = 65_536  # points that are predicted together, which bounds the memory
 # share of the variances: added to those of the pivots, so that rounding leaves them positive
 JITTER_SHARE = 1e-9
+# share of its variance that a drawn value has of its own: neighbours are alike, and the last bits of
+# their covariance, which differ between processors, are magnified by less
+DRAWN_JITTER_SHARE = 1e-6
 # share of its variance by which a value that is conditioned on stays uncertain: neighbours are
 # alike
 BLUR_SHARE = 1e-3
@@ -74,15 +78,19 @@ class FrozenMember:
         """Return v(x) = L^-1 k_t(x) at points (q, d'): (t, q)."""
         if len(self.points) == 0:
             return np.zeros((0, len(points)))
-        across = self.covariance(self.points, points)
-        return np.asarray(solve_triangular(self.lower, across, lower=True, check_finite=False))
+        return solve_lower(self.lower, self.covariance(self.points, points))
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Return mean and variance at points (q, d'): (q,) each."""
-        solved = self.solve(points)
-        mean = self.prior_mean(points) + self.whitened @ solved
         prior = self.prior_variance(points)
-        variance = prior - (solved**2).sum(axis=0) + self._constant(solved) ** 2
+        mean = np.array(self.prior_mean(points), dtype=float)
+        variance = np.array(prior, dtype=float)
+        for start in range(0, len(points), TILE):
+            tile = slice(start, start + TILE)
+            solved = self.solve(points[tile])
+            mean[tile] += self.whitened @ solved
+            variance[tile] -= np.einsum("tq,tq->q", solved, solved)
+            variance[tile] += self._constant(solved) ** 2
         # A value that was measured exactly is known exactly, but for the jitter.
         return mean, np.where(variance > JITTER_SHARE * prior, variance, 0.0)
 
@@ -149,11 +157,11 @@ class FrozenMember:
         inner /= np.outer(scale, scale)
         inner[np.diag_indices_from(inner)] = 1.0 + BLUR_SHARE
         lower = robust_cholesky(inner)
-        root = solve_triangular(lower, across, lower=True, check_finite=False)
+        root = solve_lower(lower, across)
         weights = solve_triangular(lower.T, root, check_finite=False) / scale[:, None]
-        variance = self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2
+        variance = self.prior_variance(points) - _column_squares(solved) + constant**2
         variance = np.maximum(variance, 0.0)
-        return np.asarray(weights), np.maximum(variance - (root**2).sum(axis=0), 0.0)
+        return np.asarray(weights), np.maximum(variance - _column_squares(root), 0.0)
 
     def draw(self, points: Array, pivots: Index, count: int, rng: np.random.Generator) -> Array:
         """Return joint draws of f at points (q, d'): (q, count).
@@ -169,9 +177,8 @@ class FrozenMember:
         solved = self.solve(points)
         constant = self._constant(solved)
         mean = self.prior_mean(points) + self.whitened @ solved
-        variance = np.maximum(
-            self.prior_variance(points) - (solved**2).sum(axis=0) + constant**2, 0.0
-        )
+        variance = self.prior_variance(points) - _column_squares(solved) + constant**2
+        variance = np.maximum(variance, 0.0)
         floor = JITTER_SHARE * float(self.prior_variance(points[:1])[0])
         uncertain = variance > floor
         sd = np.sqrt(np.where(uncertain, variance, 0.0))
@@ -183,19 +190,20 @@ class FrozenMember:
             return np.asarray(mean[:, None] + sd[:, None] * normal)
         among = self.covariance(points[chosen], points)
         among -= solved[:, chosen].T @ solved
-        among += np.outer(constant[chosen], constant)
-        scale = np.where(uncertain, sd, np.inf)  # a certain point has no correlations, in any unit
-        among /= scale[chosen, None] * scale  # correlations
+        if self.whitened_ones is not None:
+            among += np.outer(constant[chosen], constant)
+        # Correlations; a certain point has none, in any unit.
+        per_sd = np.divide(1.0, sd, out=np.zeros_like(sd), where=uncertain)
+        among *= per_sd[chosen, None]
+        among *= per_sd
         inner = among[:, chosen].copy()
-        inner[np.diag_indices_from(inner)] = 1.0 + JITTER_SHARE
-        root = solve_triangular(
-            robust_cholesky(inner), among, lower=True, check_finite=False
-        )  # (pivots, q)
-        explained = (root**2).sum(axis=0)
-        root /= np.sqrt(np.maximum(explained, 1.0))
+        inner[np.diag_indices_from(inner)] = 1.0 + DRAWN_JITTER_SHARE
+        root = solve_lower(robust_cholesky(inner), among)  # (pivots, q)
+        explained = _column_squares(root)
         rest = np.sqrt(np.maximum(1.0 - explained, 0.0))
         rest[chosen] = 0.0
         draws = root.T @ normal[chosen]
+        draws /= np.sqrt(np.maximum(explained, 1.0))[:, None]
         inexact = np.flatnonzero(rest > 0)
         draws[inexact] += rest[inexact, None] * normal[inexact]
         draws *= sd[:, None]
@@ -299,6 +307,11 @@ def spread_points(points: Array, count: int) -> Index:
         chosen[i] = int(np.argmax(distance))
         np.minimum(distance, ((points - points[chosen[i]]) ** 2).sum(axis=1), out=distance)
     return chosen
+
+
+def _column_squares(matrix: Array) -> Array:
+    """Return the sum of squares of every column: (q,)."""
+    return np.asarray(np.einsum("tq,tq->q", matrix, matrix))
 
 
 def robust_cholesky(matrix: Array) -> Array:

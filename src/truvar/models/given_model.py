@@ -24,6 +24,7 @@ def average_with_learned(
     current: Fit,
     posterior: FrozenPosterior,
     n: int,
+    penalty: float = 0.0,
 ) -> FrozenPosterior:
     """Return the posterior averaged over the given model and learned ones.
 
@@ -31,8 +32,10 @@ def average_with_learned(
         setting: The part of the model that observations do not change.
         observations: All of them.
         current: The given hyperparameters, with the noise in use.
-        posterior: The posterior with the given kernel, of one member.
+        posterior: The posterior with the given kernel; its first member has the best
+            hyperparameters.
         n: Number of points that are predicted.
+        penalty: Subtracted from the log evidence of the given model, for what was fitted of it.
     """
     learned = replace(setting, mean=None)  # the mean was given with the kernel
     data = _fit_data(learned, observations)
@@ -42,15 +45,15 @@ def average_with_learned(
     count = max(affordable_members(n, len(observations)) - 1, 1)
     average, log_evidence = average_over_families(data, start, conditions, count, seed)
     given = posterior.members[0]
-    log_odds = _log_evidence(given) - log_evidence
+    log_odds = _log_evidence(given) - penalty - log_evidence
     log_odds += float(np.log(_GIVEN_PROBABILITY / (1.0 - _GIVEN_PROBABILITY)))
     weight = 1.0 / (1.0 + np.exp(np.clip(log_odds, -50.0, 50.0)))  # of the learned models
     if weight < MIN_WEIGHT:
         return posterior
     if weight > 1.0 - MIN_WEIGHT:
         return average
-    shares = (1.0 - weight, *(weight * average.shares).tolist())
-    return FrozenPosterior((given, *average.members), shares)
+    shares = [*((1.0 - weight) * posterior.shares), *(weight * average.shares)]
+    return FrozenPosterior((*posterior.members, *average.members), tuple(map(float, shares)))
 
 
 def _log_evidence(member: FrozenMember) -> float:

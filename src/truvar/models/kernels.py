@@ -101,6 +101,11 @@ def check_kernel_name(name: Any) -> None:
         raise InvalidModelError(unknown_name("kernel", name, SMOOTHNESS))
 
 
+def is_kernel(value: Any) -> bool:
+    """Return whether a value is a kernel object, without importing scikit-learn."""
+    return not isinstance(value, type) and hasattr(value, "clone_with_theta")
+
+
 def check_named_kernel(
     name: str, lengthscales: ArrayLike, variance: float = 1.0, categorical: tuple[int, ...] = ()
 ) -> NamedKernel:

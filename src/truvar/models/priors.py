@@ -9,7 +9,7 @@ from truvar._deprecation import deprecated_fields
 from truvar.domain.costs import NoiseLevels, NoiseLike, Tasks
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.messages import unknown_name
-from truvar.models.kernels import check_kernel_name
+from truvar.models.kernels import check_kernel_name, is_kernel
 from truvar.models.likelihoods.outcome import Outcome
 from truvar.models.mean import MeanLike, is_mean_function
 from truvar.validation import check_finite, check_integer, check_nonnegative
@@ -30,7 +30,9 @@ class Learned:
     """A kernel family whose hyperparameters are learned from the measurements.
 
     Attributes:
-        kernel: "rbf", "matern12", "matern32" or "matern52".
+        kernel: "rbf", "matern12", "matern32" or "matern52"; or a scikit-learn kernel, such as a sum
+            or product, whose hyperparameters are fitted within their bounds by maximum likelihood.
+            The fit is not averaged, so that `marginalise` is False then.
         refit_every: Number of new values after which the hyperparameters are fitted again; None:
             about a tenth of the values so far, or 3 without `marginalise`.
         min_observations: Number of values before which a study is not called finished, however
@@ -48,7 +50,7 @@ class Learned:
             count.
     """
 
-    kernel: str = "matern52"
+    kernel: str | Kernel = "matern52"
     refit_every: int | None = None
     min_observations: int = 10
     noise: bool = False
@@ -58,7 +60,10 @@ class Learned:
     n_initial: int | None = None
 
     def __post_init__(self) -> None:
-        check_kernel_name(self.kernel)
+        if isinstance(self.kernel, str) or not is_kernel(self.kernel):
+            check_kernel_name(self.kernel)
+        else:
+            object.__setattr__(self, "marginalise", False)
         if self.refit_every is not None:
             check_integer(self.refit_every, "refit_every", minimum=1)
         check_integer(self.min_observations, "min_observations", minimum=0)
@@ -72,15 +77,20 @@ class Learned:
                 'transform="log" needs a model that is averaged over its hyperparameters, got '
                 "marginalise=False; leave out one of them"
             )
-        if not self.marginalise and self.n_initial is not None:
+        if not self.marginalise and self.n_initial is not None and not self.is_composed:
             raise InvalidModelError(
                 f"without marginalise there is no initial design, got n_initial={self.n_initial}; "
                 "leave out one of them"
             )
 
+    @property
+    def is_composed(self) -> bool:
+        """Whether the user composed the kernel, so that it is no family by name."""
+        return not isinstance(self.kernel, str)
+
     def initial_size(self, d: int, n: int) -> int:
         """Return the number of measurements before the model is used, for n points in R^d."""
-        if not self.marginalise:
+        if not self.marginalise and not self.is_composed:
             return max(self.refit_every or PLUG_IN_REFIT_EVERY, 2)
         if self.n_initial is not None:
             return self.n_initial
@@ -188,6 +198,13 @@ def family_to_learn(prior: Prior) -> Learned | None:
         kernel = Learned(kernel or "matern52", marginalise=False)
     if not isinstance(kernel, Learned):
         return None
+    refused = {"tasks": prior.tasks is not None, "an outcome": prior.outcome is not None}
+    given_too = [what for what, is_given in refused.items() if is_given and kernel.is_composed]
+    if given_too:
+        raise InvalidModelError(
+            f"a composed kernel is learned from numbers of one task, got {kernel.kernel} with "
+            f"{' and '.join(given_too)}; give Learned() with the name of a family"
+        )
     tasks = prior.tasks
     covariance = None if tasks is None else tasks.covariance
     if covariance is not None and not covariance[0][0] > 0:

@@ -37,6 +37,10 @@ def hyperparameters_for(setting: Setting) -> Hyperparameters:
         return LearnedLatent(setting, family, setting.likelihood)
     if family is None:
         return LearnedNoise(setting) if setting.noise is None else Known(setting)
+    if family.is_composed:
+        from truvar.models.hyperparameters._fitted_kernel import FittedKernel
+
+        return FittedKernel(setting, family)
     if family.marginalise:
         from truvar.models.hyperparameters.averaged import Averaged
 
