@@ -92,3 +92,20 @@ def test_moments_in_the_units_of_the_user_are_those_of_a_fine_sum(power: float) 
     assert found_mean == pytest.approx(expected, rel=1e-4, abs=1e-4)
     spread = ((values - expected[..., None]) ** 2) @ weights
     assert found_sd == pytest.approx(np.sqrt(spread), rel=1e-3)
+
+
+@pytest.mark.parametrize("goal", [tv.Maximize(), tv.Minimize()])
+def test_before_the_first_fit_the_best_measurement_is_recommended(goal: tv.Goal) -> None:
+    for domain in (
+        tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 9)),
+        tv.Domain.box(x=(0, 1), y=(0, 1), representers=64),
+    ):
+        study = tv.Study(domain, goal, seed=0)
+        values = {(0.0, 0.0): -1.7, (0.5, 0.25): -0.8, (1.0, 0.5): -1.3}
+        for (x, y), value in values.items():
+            study.tell({"x": x, "y": y}, value)
+        best = max(values.values()) if isinstance(goal, tv.Maximize) else min(values.values())
+        recommended = study.result().best
+        place = (recommended.point["x"], recommended.point["y"])
+        assert values[place] == best
+        assert (recommended.index is None) == domain.continuous

@@ -42,6 +42,7 @@ if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any na
     __all__, __getattr__, __dir__ = offer(
         __name__,
         {
+            "_along": ("AlongPolicy",),
             "_several": ("QuantityContext", "SeveralContext", "SumPolicy"),
             "analytic": ("exploration",),
             "base": ("LEVEL_SET",),

@@ -8,12 +8,14 @@ completion can list the policies cheaply. To register a policy, add one line to 
 from __future__ import annotations
 
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from truvar._names import POLICY_MODULES
 from truvar.exceptions import InvalidArgumentError, UnknownPolicyError
+from truvar.messages import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +76,8 @@ def policy_named(policy: Policy | str) -> Policy:
     if isinstance(policy, str):
         name, _, suffix = policy.partition("/")
         if name not in POLICY_NAMES or suffix not in ("", "cost"):
+            if name not in POLICY_NAMES and get_close_matches(name, POLICY_NAMES):
+                raise UnknownPolicyError(unknown_name("policy", name, POLICY_NAMES))
             names = ", ".join(POLICY_NAMES)
             raise UnknownPolicyError(
                 f"unknown policy {policy!r}; expected one of {names}, optionally followed by "

@@ -9,6 +9,7 @@ __all__, __getattr__, __dir__ = offer(
     {
         "_several": ("SeveralLearner",),
         "availability": ("place_of",),
+        "continuation": ("continue_learner",),
         "covering": ("information_bound",),
         "learner": ("ActiveLearner",),
         "loop": ("Choice", "State", "begin", "choose", "choose_ahead", "update"),

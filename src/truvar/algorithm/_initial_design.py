@@ -1,4 +1,4 @@
-"""The initial design: which measurements are made before there is a fitted model to choose by."""
+"""The initial design of learned tasks: what is measured before there is a fitted model to choose by."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from truvar._typing import Index
-from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
 from truvar.domain.action import Action
 from truvar.domain.vehicles import Origin
-from truvar.models.frozen import spread_points
-from truvar.models.kernels import covariance_function
 
 if TYPE_CHECKING:
     from truvar.algorithm.learner import ActiveLearner
-
-MAX_DESIGN_CANDIDATES = 400  # points of the domain that an initial design is chosen among
 
 
 def design_of_tasks(
@@ -53,56 +48,3 @@ def design_of_tasks(
         rows = sorted({site + task * n for site in anchors} - set(own))
         return np.array(rows) if rows else np.arange(task * n, (task + 1) * n)
     return None
-
-
-def space_filling_design(
-    learner: ActiveLearner, pending: Sequence[Action], min_feasibility: float
-) -> Index | None:
-    """Return the rows that complete the initial design; None if all measurements cost the same.
-
-    They are chosen one after the other so that the total variance left on the domain is least,
-    whatever they cost. Travel is saved by their order: which of them is measured next depends on
-    its cost. A design that went where it is cheap would not see most of the domain.
-
-    Args:
-        learner: The learner.
-        pending: The pending actions.
-        min_feasibility: Probability of a success below which no row is chosen.
-    """
-    surrogate = learner.surrogate
-    done = [action.point for action, _ in learner.observations] + [
-        action.point for action in pending
-    ]
-    n_left = surrogate.n_initial - len(done)
-    if learner.actions.tasks is not None or not learner.actions.travels or n_left < 1:
-        return None
-    points = learner.domain.points
-    rows = np.arange(len(points))
-    if len(points) > MAX_DESIGN_CANDIDATES:
-        rows = spread_points(points / learner.domain.extent, MAX_DESIGN_CANDIDATES)
-    if learner.availability is not None:
-        feasibility = learner.availability.feasibility[rows]
-        rows = rows[(feasibility > 0) & (feasibility >= min_feasibility)]
-    closed = learner.actions.closed
-    if closed is not None:
-        rows = rows[~closed.on_grid(points)[rows]]
-    if len(rows) == 0:
-        return None
-    everything = np.vstack([points[rows], *(point[None, :] for point in done)])
-    covariance = covariance_function(surrogate.kernel)(everything, everything)
-    noise = surrogate.likelihood.minimum_noise(
-        surrogate.posterior.scale
-    ) + MIN_VARIANCE_SHARE * float(covariance[0, 0])
-    chosen: list[int] = []
-    for step in range(len(done) + min(n_left, len(rows))):
-        variance = np.maximum(covariance.diagonal(), 0.0) + noise
-        best = len(rows) + step  # condition on what is done or pending first
-        if step >= len(done):
-            removed = (covariance[: len(rows), : len(rows)] ** 2).sum(axis=0) / variance[
-                : len(rows)
-            ]
-            best = int(np.argmax(removed))
-            chosen.append(int(rows[best]))
-        column = covariance[best].copy()
-        covariance -= np.outer(column, column) / variance[best]
-    return np.array(sorted(set(chosen)))

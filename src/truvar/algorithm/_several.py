@@ -104,7 +104,7 @@ class SeveralLearner(ActiveLearner):
         self.values: list[dict[str, float]] = []
         self.exclusions = []
         self.failures = []
-        self._failure_positions = []
+        self.failure_positions = []
         self._availability = ((0, 0), None)
         self._cost = cost
         self.costs = CostLearner(domain, cost, None, seed)

@@ -113,7 +113,7 @@ class ActiveLearner(OneQuantity):
         )
         self.exclusions: list[Exclusion] = []
         self.failures: list[FailedAttempt] = []
-        self._failure_positions: list[int] = []  # of their exclusions among all
+        self.failure_positions: list[int] = []  # of their exclusions among all
         self._availability: tuple[tuple[int, int], Availability | None] = ((0, 0), None)
         self.state = self._first_state()
 
@@ -188,7 +188,7 @@ class ActiveLearner(OneQuantity):
 
         Its cost was spent.
         """
-        self._failure_positions.append(len(self.exclusions))
+        self.failure_positions.append(len(self.exclusions))
         self.failures.append(FailedAttempt(action, reason, len(self.observations)))
         self.exclude(place_of(action, self.domain), reason)
 
@@ -300,7 +300,7 @@ class ActiveLearner(OneQuantity):
         if self._availability[0] != key:
             d = len(self.domain.columns)
             failed = failures_left(
-                self.failures, self.exclusions, self._failure_positions, self.domain
+                self.failures, self.exclusions, self.failure_positions, self.domain
             )
             succeeded = np.array([action.point[:d] for action, _ in self.observations]).reshape(
                 -1, d

@@ -36,8 +36,13 @@ def best_point(learner: ActiveLearner) -> tuple[int | None, Array, float, float]
     point of best expected value, in the user's units and averaged over all that is unknown of the
     model. An unmeasured point takes its place if more is expected of it, and if the difference is
     known well or positive with the probability `MIN_SUPERIORITY`: an extrapolation is not evidence.
+    Before the first fit it is the best measurement.
     """
     domain = learner.domain
+    if not learner.surrogate.fitted and learner.recommendable is None:
+        observed = best_observed(learner)
+        if observed is not None and (domain.continuous or observed[0].site is not None):
+            return _moments_of(learner, observed[0])
     is_known = learner.surrogate.ensemble is None
     if domain.continuous:
         points, n_measured = _points_of_box(learner)
@@ -54,6 +59,14 @@ def best_point(learner: ActiveLearner) -> tuple[int | None, Array, float, float]
     chosen, mean, sd = _best_expected(learner, domain.points[rows], n_measured)
     index = int(rows[chosen])
     return index, domain.points[index], mean, sd
+
+
+def _moments_of(learner: ActiveLearner, action: Action) -> tuple[int | None, Array, float, float]:
+    """Return what `best_point` returns, for the place of a measurement."""
+    point = action.point[: len(learner.domain.columns)]
+    means, variances = learner.surrogate.predict(point[None, :])
+    row = None if learner.domain.continuous else action.site
+    return row, point, float(means[0]), float(np.sqrt(variances[0]))
 
 
 def best_in_context(learner: ActiveLearner, given: ContextSlice) -> Array:

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
-from truvar.acquisition.base import PolicyContext, ProposalPolicy, StartingPolicy
+from truvar.acquisition._along import AlongPolicy
+from truvar.acquisition.base import Policy, PolicyContext, ProposalPolicy, StartingPolicy
 from truvar.acquisition.mixed_search import best_in_domain
 from truvar.algorithm import loop
 from truvar.algorithm._contextual import search_slice, within_context
 from truvar.algorithm._exploration import min_feasibility, remove_variance
-from truvar.algorithm._initial_design import design_of_tasks, space_filling_design
+from truvar.algorithm._initial_design import design_of_tasks
 from truvar.algorithm.recommendation import best_observed, eligible_observations
 from truvar.algorithm.repeats import prefer_other_place
 from truvar.domain.action import Action
@@ -122,8 +123,6 @@ def _choose_among(
 
     design = design_of_tasks(learner, last, pending)
     if design is not None or (not learner.is_fitted and surrogate.model is not None):
-        if design is None and given is None:
-            design = space_filling_design(learner, pending, context.min_feasibility)
         return _explore(learner, context, everywhere, pool, design)
     if stops_at_sets(learner):
         return pool.table, None
@@ -134,7 +133,7 @@ def _choose_among(
         context = within_context(context, given, _values_in_model(learner))
     proposed = None if given is not None else _proposals(learner, context, last)
     scored = pool if proposed is None else Pool(proposed)
-    context, choice = _choose_by_policy(learner, context, scored, pending)
+    context, choice = _choose_by_policy(learner, context, scored, pending, last)
     if choice is None and _explores(learner, context, scored):
         targets = learner.state.targets if surrogate.model is None else everywhere
         return _explore(learner, context, targets, pool)
@@ -228,7 +227,11 @@ def _proposals(learner: ActiveLearner, context: PolicyContext, last: Origin) -> 
 
 
 def _choose_by_policy(
-    learner: ActiveLearner, context: PolicyContext, pool: Pool, pending: Sequence[Action]
+    learner: ActiveLearner,
+    context: PolicyContext,
+    pool: Pool,
+    pending: Sequence[Action],
+    last: Origin,
 ) -> tuple[PolicyContext, loop.Choice | None]:
     """Choose the candidate with the highest score, in a later epoch if this one has no gain.
 
@@ -239,11 +242,24 @@ def _choose_by_policy(
         The context, with the eta of that epoch, and the choice.
     """
     table = _take(in_model_units(learner.surrogate, pool.table), pool.rows)
-    policy = learner.scoring(learner.policy)
+    policy = _counting_legs(learner, learner.scoring(learner.policy), last)
     choice = loop.choose(context, policy, table)
     if choice is None and (pending or learner.looks_in_contexts):
         context, choice = loop.choose_ahead(context, policy, table)
     return context, _in_table(choice, pool.rows)
+
+
+def _counting_legs(learner: ActiveLearner, policy: Policy, last: Origin) -> Policy:
+    """Return the policy; if values are sampled on the way, one that counts what legs pass.
+
+    The gains of a policy that does not divide by the cost do not add up.
+    """
+    position = as_departure(last).position
+    bins = learner.actions.bins
+    if bins is None or policy.signed or not policy.per_cost or not isinstance(position, np.ndarray):
+        return policy
+    counting: Any = AlongPolicy(policy, bins, position)
+    return counting  # type: ignore[no-any-return]
 
 
 def _explores(learner: ActiveLearner, context: PolicyContext, pool: Pool) -> bool:

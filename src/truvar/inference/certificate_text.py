@@ -12,6 +12,7 @@ from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
 from truvar.algorithm.loop import State
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Bands, Goal, LevelSet
+from truvar.domain.labels import place_in_words
 from truvar.inference.inputs import CertificateInputs
 from truvar.inference.regime import BetaComparison, Regime
 from truvar.inference.statements import (
@@ -22,7 +23,6 @@ from truvar.inference.statements import (
     Estimate,
     JointStatements,
 )
-from truvar.messages import format_coordinates
 
 CHECK_CAVEAT = "the check of the model failed"
 RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
@@ -152,10 +152,10 @@ def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[
     opening = f"With {100 * classes.confidence:g} % probability, given the model,"
     where = f"at one of {_count(len(candidates), kind)}"
     if len(candidates) == 1:
-        where = f"at ({format_coordinates(domain.point(int(candidates[0])), digits=4)})"
+        where = f"at {place_in_words(domain, domain.point(int(candidates[0])))}"
     if domain.continuous:
         where = f"nearest to {'one of ' * (len(candidates) > 1)}{_count(len(candidates), kind)}"
-    recommended = f"({format_coordinates(best, digits=4)})"
+    recommended = place_in_words(domain, best)
     return (
         f"{opening} the {optimum} is {where}. The value at the recommended point {recommended} is "
         f"{_regret_text(statements)}."
@@ -269,7 +269,7 @@ def _best_bounded(goal: Goal, state: State) -> Mask:
 
 def _point(inputs: CertificateInputs, mask: Mask) -> str:
     point = inputs.domain.point(int(np.argmax(mask)))
-    return f"({format_coordinates(point, digits=4)})"
+    return place_in_words(inputs.domain, point)
 
 
 def lowered(sentence: str) -> str:

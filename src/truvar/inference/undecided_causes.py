@@ -36,10 +36,10 @@ from scipy.linalg import solve_triangular
 from truvar._numba.threads import blas_in_one_thread
 from truvar._typing import Array, Index, Mask
 from truvar.domain.domain import Domain
+from truvar.domain.labels import place_in_words
 from truvar.inference._goals import inference_of
 from truvar.inference.inputs import StatementInputs
 from truvar.inference.statements import CONFIDENCE
-from truvar.messages import format_coordinates
 from truvar.models.frozen import FrozenMember
 
 _MAX_ROWS = 500  # points that are counted; of more, a share of them
@@ -325,7 +325,7 @@ def _distances(points: Array, others: Array) -> Array:
 def _place(domain: Domain, point: Array) -> str:
     """Return a point of the model in words: "(x 3, y 4)"."""
     named = domain.named(point[: len(domain.columns)])
-    return f"({format_coordinates(named, digits=4)})"
+    return place_in_words(domain, named)
 
 
 def _about(count: float) -> str:
