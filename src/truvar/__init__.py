@@ -69,11 +69,14 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.report.point_files import save_points as save_points
     from truvar.report.waypoints import save_waypoints as save_waypoints
     from truvar.service import connect as connect
+    from truvar.study.readings import Reading as Reading
+    from truvar.study.readings import Reduced as Reduced
     from truvar.study.result import Result as Result
     from truvar.study.stored import load as load
     from truvar.study.stored import studies as studies
     from truvar.study.study import Study as Study
     from truvar.study.suggestion import Suggestion as Suggestion
+    from truvar.study.tracks import bin_track as bin_track
 
 __version__ = "0.2.0"
 
@@ -100,8 +103,11 @@ _SUBPACKAGES = frozenset(
 )
 """Subpackages that `truvar.NAME` imports; `truvar.backtest` is the function."""
 
-_PUBLIC_MODULES = frozenset({"notebook", "plot"})
+_PUBLIC_MODULES = frozenset({"exceptions", "notebook", "plot"})
 """Modules that `truvar.NAME` imports."""
+
+_LISTED_PACKAGES = frozenset({"integrations", "paper", "testing", "theory"})
+"""Subpackages whose contents users import; the others are for those who extend truvar."""
 
 if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any name
     __all__ = ["__version__", *sorted(PUBLIC_MODULES)]
@@ -119,7 +125,7 @@ if not TYPE_CHECKING:  # a type checker that saw __getattr__ would accept any na
         raise AttributeError(f"module 'truvar' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_SUBPACKAGES, *_PUBLIC_MODULES})
+        return sorted({*__all__, *_LISTED_PACKAGES, *_PUBLIC_MODULES})
 
 
 class _Package(ModuleType):

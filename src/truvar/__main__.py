@@ -8,7 +8,7 @@ import sys
 # new objects between two garbage collections; with Python's default of 700 imports are slower
 GC_THRESHOLD = 100_000
 LONG_COMMANDS = frozenset(
-    {"backtest", "bounds", "mcp", "reproduce", "run", "serve"}
+    {"backtest", "bounds", "mcp", "reproduce", "run", "serve", "serve-aepsych"}
 )  # these keep Python's default
 
 

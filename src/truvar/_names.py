@@ -84,10 +84,13 @@ _UNSTORED_MODULES = {
     "save_points": "truvar.report.point_files",
     "save_waypoints": "truvar.report.waypoints",
     "connect": "truvar.service",
+    "Reading": "truvar.study.readings",
+    "Reduced": "truvar.study.readings",
     "Result": "truvar.study.result",
     "load": "truvar.study.stored",
     "studies": "truvar.study.stored",
     "Study": "truvar.study.study",
+    "bin_track": "truvar.study.tracks",
     "Suggestion": "truvar.study.suggestion",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape as escape_markup
+from math import floor, isfinite, log10
 
 # Control characters, separators of lines and paragraphs, changes of the direction of text, halves
 # of surrogate pairs: a terminal obeys them, and a reader sees something else than there is.
@@ -15,6 +16,7 @@ LINE_BREAKS_AND_TABS = "\n\r\t"
 # No colours of its own, so that a card suits light and dark notebooks.
 CARD = "display:inline-block;max-width:46em;padding:.5em;border:1px solid #8884;border-radius:.5em;line-height:1.45"
 NAME = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.7;font-weight:normal;white-space:nowrap"
+CELL = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;font-weight:normal"
 TEXT = "text-align:left;padding:.1em 0"
 
 
@@ -43,6 +45,23 @@ def visible(text: str) -> str:
 def escape(text: str) -> str:
     """Return a text for HTML, with its control characters written out."""
     return escape_markup(visible(text))
+
+
+def format_uncertain(value: float, sd: float) -> str:
+    """Return a value with its standard deviation, to the digits that the latter leaves: "71.2 ± 5.5".
+
+    Args:
+        value: The value.
+        sd: Its standard deviation.
+    """
+    if not isfinite(sd) or sd <= 0 or not isfinite(value):
+        return f"{value:.6g}"
+    decimals = 1 - floor(log10(sd))  # two digits of the standard deviation
+    if not -4 < decimals < 7:
+        digits = max(2, 2 + floor(log10(max(abs(value), sd))) - floor(log10(sd)))
+        return f"{value:.{min(digits, 12)}g} ± {sd:.2g}"
+    rounded = round(value, decimals) + 0.0  # no negative zero
+    return f"{rounded:.{max(decimals, 0)}f} ± {round(sd, decimals):.{max(decimals, 0)}f}"
 
 
 def html_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str:
@@ -80,3 +99,43 @@ def text_card(title: str, subtitle: str, rows: Sequence[tuple[str, str]]) -> str
     width = max((len(name) for name, _ in rows), default=0)
     heading = f"{title}: {subtitle}" if subtitle else title
     return "\n".join([heading, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+
+def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as a card in HTML; all text is escaped.
+
+    Args:
+        title: The object.
+        columns: Names of the columns.
+        rows: A list of texts per row.
+    """
+    head = "".join(f"<th style='{CELL}'>{escape(name)}</th>" for name in columns)
+    lines = [
+        "<tr style='background:none'>"
+        + "".join(f"<td style='{CELL}'>{escape(text)}</td>" for text in row)
+        + "</tr>"
+        for row in rows
+    ]
+    table = (
+        "<table style='border-collapse:collapse;margin:.3em 0 0'>"
+        f"<tr style='background:none;opacity:.7'>{head}</tr>{''.join(lines)}</table>"
+    )
+    card = f"{CARD};max-width:100%;overflow-x:auto"
+    return f"<div class='truvar-card' style='{card}'><b>{escape(title)}</b>{table}</div>"
+
+
+def text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as lines of text.
+
+    Args:
+        title: The object.
+        columns: Names of the columns.
+        rows: A list of texts per row.
+    """
+    table = [list(columns), *([visible(text) for text in row] for row in rows)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(columns))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    return "\n".join([title, *(f"  {line}" for line in lines)])

@@ -194,6 +194,56 @@ def test_data_without_numeric_coordinates_is_refused(data, message):
         tv.Domain.from_xarray(data)
 
 
+def test_a_netcdf_file_becomes_a_domain_and_has_its_cf_names_again(tmp_path):
+    sea = grid()
+    sea[0, 0] = np.nan
+    sea.attrs = {"standard_name": "sea_floor_depth_below_sea_surface", "units": "m"}
+    sea["x"].attrs = {"standard_name": "longitude", "units": "degrees_east", "axis": "X"}
+    sea.to_dataset().assign_attrs(Conventions="CF-1.11").to_netcdf(tmp_path / "sea.nc")
+    domain = tv.Domain.from_xarray(tmp_path / "sea.nc")
+    assert domain.columns == ("x", "y")
+    assert len(domain) == 11
+    tv.save_points(result_on(domain), tmp_path / "answer.nc")
+    with xarray.open_dataset(tmp_path / "answer.nc") as answer:
+        assert answer.attrs["Conventions"] == "CF-1.11"
+        assert answer["x"].attrs == sea["x"].attrs
+        assert answer["depth"].attrs == sea.attrs
+        np.testing.assert_array_equal(np.isnan(answer["class"]), np.isnan(sea))
+    with xarray.open_dataset(tmp_path / "answer.nc", mask_and_scale=False) as stored:
+        assert stored["class"].dtype == stored["class"].attrs["flag_values"].dtype == np.int8
+        assert stored["class"].attrs["_FillValue"] == stored["class"][0, 0] == -128
+
+
+@pytest.mark.parametrize("with_land", [False, True])
+def test_the_points_of_a_grid_can_be_constrained(with_land):
+    sea = grid()
+    if with_land:
+        sea[3, 0] = np.nan
+    domain = tv.Domain.from_xarray(sea, constraints="x >= 2")
+    whole = tv.Domain.from_xarray(sea)
+    inside = whole.points[:, 0] >= 2
+    np.testing.assert_array_equal(domain.points, whole.points[inside])
+    np.testing.assert_array_equal(domain.column("depth"), whole.column("depth")[inside])
+    dataset = result_on(domain).to_xarray()
+    assert dict(dataset.sizes) == {"x": 4, "y": 3}
+    assert int(dataset["mean"].notnull().sum()) == len(domain) == inside.sum()
+
+
+def test_a_file_that_is_no_netcdf_is_refused_in_one_line(tmp_path):
+    hdf5 = tmp_path / "four.nc"
+    hdf5.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(64))
+    text = tmp_path / "text.nc"
+    text.write_text("lon,lat\n1,2\n")
+    for path in (hdf5, text):
+        with pytest.raises(InvalidDomainError, match=r"xarray cannot read .*h5netcdf") as refused:
+            tv.Domain.from_xarray(path)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(InvalidDomainError, match=r"there is no file .*none\.nc"):
+        tv.Domain.from_xarray(tmp_path / "none.nc")
+    with pytest.raises(InvalidDomainError, match=r"is a NetCDF file.*Domain\.from_xarray"):
+        tv.Domain.table(text)
+
+
 # -- missing libraries
 # -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,13 @@ OWN = {"what", "typed", "frame", "value"}  # fields that requests name otherwise
 # these are not sent to a server, and the command line tells tables with `truvar tell --csv`
 LOCAL = (commands.Fit, commands.TellAll)
 ALL = [each for each in HANDLERS if each not in LOCAL]
-TARGETS: dict[str, Any] = {"measurement": 1, "value": 1, "point": {"x": 0.5}, "place": "x > 0.5"}
+TARGETS: dict[str, Any] = {
+    "measurement": 1,
+    "value": 1,
+    "point": {"x": 0.5},
+    "place": "x > 0.5",
+    "domain": {"x": [1.5]},
+}
 VALUES: dict[type, Any] = {bool: True, float: 0.5, int: 1, object: 0.5, str: "text"}
 
 

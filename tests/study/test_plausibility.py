@@ -55,6 +55,9 @@ def test_plausible_values_are_told_without_a_warning():
         ([1e-5, 1e-2], 5e2, True),
         ([], 5e6, False),
         ([0.0], 5e6, False),
+        ([0.02], 7.1, False),  # the first value may be the tail of a peak
+        ([7.1], 0.02, False),
+        ([0.0, 0.02], 7.1, False),
     ],
 )
 def test_before_there_is_a_model_orders_of_magnitude_count(values, value, implausible):
@@ -71,6 +74,15 @@ def test_the_threshold_is_known_before_the_first_value():
     study = tv.Study(LINE, tv.LevelSet(7.0))
     assert study.check_value({"x": 0.5}, 6900.0) is not None
     assert study.check_value({"x": 0.5}, 6.9) is None
+
+
+def test_values_far_below_a_threshold_are_plausible():
+    study = tv.Study(LINE, tv.LevelSet(100.0))
+    with no_warnings():
+        study.tell({"x": 0.5}, 0.4)
+        study.tell({"x": 0.25}, 0.002)
+    assert study.check_value({"x": 0.75}, 60.0) is None
+    assert study.check_value({"x": 0.75}, 1e8) is not None
 
 
 def test_a_learned_model_questions_only_values_beyond_the_others():

@@ -6,12 +6,15 @@ import ast
 import inspect
 import itertools
 import json
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.helpers.server import GRID
 
@@ -28,6 +31,7 @@ from truvar.problem import problem_from_dict
 from truvar.remote.study import RemoteStudy
 from truvar.service import Server
 from truvar.study._command_methods import CommandMethods
+from truvar.study._view_methods import ViewMethods
 from truvar.study.base import BaseStudy
 from truvar.study.commands import INTERFACES
 
@@ -71,6 +75,7 @@ def script(study: BaseStudy) -> dict[str, Any]:
     answers["before the first value"] = (
         study.predict_measurement(first),
         study.lookahead(first),
+        study.explain(first).why,
         study.finished,
         study.exhausted,
     )
@@ -97,6 +102,8 @@ def script(study: BaseStudy) -> dict[str, Any]:
         study.tell_frame(frame.assign(value=[0.5, None]).head(1)),
     )
     study.withdraw(int(frame["id"].iloc[1]))
+    track = pd.DataFrame({"x": [0.5, 0.5, 0.5], "y": [0.25, 0.25, 0.5], "value": [0.3, 0.32, 0.4]})
+    answers["track"] = study.tell_track(track, noise_sd=0.1)
     study.note("a remark")
     study.refresh()
     with pytest.raises(UnknownSuggestionError, match="99"):
@@ -140,6 +147,8 @@ def script(study: BaseStudy) -> dict[str, Any]:
     events = study.events
     answers["events"] = list(zip(events["number"], events["who"], events["kind"], strict=True))
     answers["exported events"] = len(json.loads(study.to_json())["events"])
+    with tempfile.TemporaryDirectory() as folder:
+        answers["workbook"] = study.to_excel(Path(folder, "study.xlsx")).name
     answers["axes of the figure"] = len(study.plot().axes)
     answers["axes of the model check"] = len(study.plot_model_check().axes)
     answers["limit"] = (study.check_stop(f1=0.01), study.check_stop(f1=0.9999))
@@ -168,6 +177,7 @@ def test_a_script_gives_the_same_answers_with_a_study_here_and_on_a_server(
     make: Callable[[Any], BaseStudy], request: pytest.FixtureRequest
 ) -> None:
     pytest.importorskip("matplotlib")
+    pytest.importorskip("openpyxl", reason="needs truvar[excel]")
     if make is remote_study:
         pytest.importorskip("fastapi", reason="needs truvar[service]")
     answers = script(make(request))
@@ -182,7 +192,7 @@ def members() -> set[str]:
     the methods call."""
     declared = {
         name
-        for cls in (CommandMethods, BaseStudy)
+        for cls in (CommandMethods, ViewMethods, BaseStudy)
         for name, member in {**cls.__annotations__, **vars(cls)}.items()
         if not isinstance(member, deprecated_attribute)
     }

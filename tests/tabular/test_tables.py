@@ -18,7 +18,7 @@ from truvar.tabular.delimited import (
     find_column,
     read_cells,
 )
-from truvar.tabular.tables import as_table, parse_table, read_table, write_excel
+from truvar.tabular.tables import as_table, parse_table, read_table
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -183,7 +183,7 @@ def test_an_unknown_way_to_handle_rows_is_refused() -> None:
 def test_a_workbook_is_read_as_it_was_written(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl", reason="needs truvar[excel]")
     frame = pd.DataFrame({"name": ["a", "b"], "x": [1.5, 2.0], "n": [1, 2]})
-    write_excel(frame, tmp_path / "table.xlsx")
+    frame.to_excel(tmp_path / "table.xlsx", index=False)
     again = read_table(tmp_path / "table.xlsx")
     assert again["name"].tolist() == ["a", "b"]
     assert again[["x", "n"]].to_numpy(float).tolist() == [[1.5, 1.0], [2.0, 2.0]]

@@ -9,6 +9,7 @@ __all__, __getattr__, __dir__ = offer(
     {
         "action": ("Action",),
         "areas": ("Area", "is_area_file", "read_area"),
+        "bins": ("Bins", "first_of_each"),
         "box": ("box_fields",),
         "candidates": ("ActionSpace", "Candidates", "CoordinateFunction", "model_sites"),
         "constraints": (
@@ -25,7 +26,21 @@ __all__, __getattr__, __dir__ = offer(
         "dates": ("Date",),
         "domain": ("Domain",),
         "exclusions": ("Exclusion", "Place", "excluded_points"),
-        "geo": ("CLASSES", "ORIGINS", "to_geopandas", "to_xarray"),
+        "extension": (
+            "Extension",
+            "Relocation",
+            "as_values",
+            "extension_of",
+            "setting_of_rows",
+        ),
+        "geo": (
+            "CLASSES",
+            "ORIGINS",
+            "from_geopandas",
+            "is_geographic_table",
+            "to_geopandas",
+            "to_xarray",
+        ),
         "geographic": (
             "GeographicColumns",
             "geographic_columns",
@@ -58,6 +73,8 @@ __all__, __getattr__, __dir__ = offer(
         "labels": (
             "can_be_given",
             "label_columns",
+            "place_in_words",
+            "with_label",
             "labelled_point",
             "rows_by_label",
             "with_other_columns",

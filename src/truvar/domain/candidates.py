@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from truvar._typing import Array, Index, Mask
+from truvar.domain.bins import Bins
 from truvar.domain.costs import Cost, CostLike, NoiseLevels, NoiseLike, Tasks
 from truvar.domain.domain import Domain
 from truvar.domain.repeats import ClosedPlaces
@@ -171,6 +172,8 @@ class ActionSpace:
         availability: Where measurements are possible; None: everywhere. Constraints of a box are
             always respected.
         closed: Places that were measured as often as they may be; None: there is no limit.
+        bins: Bins of the points that legs pass, if values are sampled on the way; None: they are
+            not.
 
     Raises:
         InvalidArgumentError: If noise or cost is invalid somewhere on the domain, or a measurement
@@ -201,6 +204,7 @@ class ActionSpace:
             for name in cost.setup:
                 changing_column(domain, name)
             self.position(cost.start)
+        self.bins = Bins(domain) if isinstance(cost, Cost) and cost.sampling == "along" else None
         self.availability: FeasibilityLike | None = None
         self.closed: ClosedPlaces | None = None
         self._table(

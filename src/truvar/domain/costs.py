@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 from truvar._deprecation import deprecated_attribute, renamed_arguments
 from truvar._typing import Array
 from truvar.domain.learned_cost import LearnedCost
-from truvar.domain.travel import Location, Travel, check_travel, travel_parts
+from truvar.domain.travel import (
+    Location,
+    Network,
+    Travel,
+    TravelMatrix,
+    check_travel,
+    travel_parts,
+)
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
 from truvar.validation import (
     check_boolean,
@@ -27,6 +34,8 @@ NoiseLike: TypeAlias = "float | str | ArrayLike | Callable[[Array], ArrayLike] |
 CostLike: TypeAlias = (
     "float | str | ArrayLike | Callable[[Array, Array | None], ArrayLike] | Cost | LearnedCost"
 )
+
+_SAMPLINGS = ("stops", "along")
 
 # Times the trace: smallest eigenvalue of a covariance that counts as rounding error.
 _NEGATIVE_EIGENVALUE = -1e-10
@@ -100,9 +109,13 @@ class Cost:
             domain; or the name of a place of the network or matrix.
         must_return: Whether the return leg to the start must fit into the budget. Measurements that
             leave too little for it are not suggested.
+        sampling: "stops" if values are measured at the suggested points only; "along" if they are
+            sampled on the way too, in a straight line: then the gain of a suggestion counts what
+            the leg to it passes, and `Study.tell_track` takes the values.
 
     Raises:
-        InvalidArgumentError: If a rate is negative or not a number, or `must_return` lacks travel.
+        InvalidArgumentError: If a rate is negative or not a number, `must_return` lacks travel, or
+            `sampling` is "along" without travel in straight lines.
 
     Example:
         The cost 0.25 |x1 - x1'| + 4 (|x2| + 1) of the paper:
@@ -116,6 +129,7 @@ class Cost:
     setup: Mapping[str, float] = field(default_factory=dict)
     start: Location | None = None
     must_return: bool = False
+    sampling: str = "stops"
 
     returns = deprecated_attribute("must_return", removed_in="0.5.0")
 
@@ -140,6 +154,22 @@ class Cost:
         if self.must_return and not self.has_travel:
             raise InvalidArgumentError(
                 "must_return needs a cost of travel, got none; give travel=..., or leave it out"
+            )
+        self._check_sampling()
+
+    def _check_sampling(self) -> None:
+        if self.sampling not in _SAMPLINGS:
+            raise InvalidArgumentError(
+                f"sampling must be one of {', '.join(_SAMPLINGS)}, got {self.sampling!r}; give one "
+                "of them"
+            )
+        is_straight = not any(
+            isinstance(part, (Network, TravelMatrix)) for part in travel_parts(self.travel)
+        )
+        if self.sampling == "along" and not (self.has_travel and is_straight):
+            raise InvalidArgumentError(
+                'sampling="along" needs travel in straight lines; give travel as rates by column, '
+                "Euclidean or GreatCircle, or leave sampling out"
             )
 
     @property

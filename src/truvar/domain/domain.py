@@ -183,24 +183,30 @@ class Domain(Encoding):
         return domain.with_context(context) if context else domain
 
     @classmethod
-    def from_xarray(cls, data: Any) -> Domain:
-        """Return the grid of an xarray DataArray or Dataset.
+    def from_xarray(cls, data: Any, *, constraints: Any = None) -> Domain:
+        """Return the grid of an xarray DataArray or Dataset, or of a NetCDF file.
 
         Its values become columns, from which noise, cost or truth can be taken. Points without a
         value, such as land in a map of the sea, are left out. Coordinates and attributes come back
         with `Result.to_xarray`.
 
         Args:
-            data: A DataArray or Dataset with a numeric coordinate for every dimension.
+            data: A DataArray or Dataset with a numeric coordinate for every dimension, or the path
+                of a NetCDF file that has one.
+            constraints: What a point must satisfy to be one of the domain: a text such as "lon + lat
+                <= 1", a function of points (q, d), a polygon, or a list of these.
 
         Raises:
-            InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
+            InvalidDomainError: If it is none of these, or a coordinate is missing or not numeric;
+                if a constraint cannot be used, or no point satisfies it.
+            MissingDependencyError: If it is a path and xarray is not installed.
         """
         axes, frame = from_xarray(data)
         complete = frame.notna().all(axis=1)
         if not complete.all():
-            return replace(cls.table(frame[complete], columns=list(axes)), labels=None)
-        return replace(cls.grid(**axes), source=frame)
+            sea = cls.table(frame[complete], columns=list(axes), constraints=constraints)
+            return replace(sea, labels=None)
+        return constrain(replace(cls.grid(**axes), source=frame), constraints)
 
     @classmethod
     def box(

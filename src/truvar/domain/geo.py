@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,11 @@ CLASSES = ("below", "undecided", "above")
 
 # -- GeoPandas
 # --------------------------------------------------------------------------------------------------
+
+
+def is_from_xarray(table: pd.DataFrame | None) -> bool:
+    """Return whether the table of a domain was an xarray grid."""
+    return table is not None and _GRID in table.attrs
 
 
 def is_geographic_table(frame: Any) -> bool:
@@ -158,8 +164,28 @@ def _describe(geometry: Any) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+def _open_netcdf(path: str | Path) -> Any:
+    """Return the Dataset of a NetCDF file, read into memory.
+
+    Raises:
+        InvalidDomainError: If there is no such file, or xarray cannot read it.
+        MissingDependencyError: If xarray is not installed.
+    """
+    xarray = import_optional("xarray", "a NetCDF file", "xarray")
+    if not Path(path).is_file():
+        raise InvalidDomainError(f"there is no file {path}; check the path")
+    try:
+        with xarray.open_dataset(path) as dataset:
+            return dataset.load()
+    except (OSError, ValueError, TypeError):
+        raise InvalidDomainError(
+            f"xarray cannot read {path} as NetCDF; check the file, and for NetCDF-4 pip install "
+            "h5netcdf h5py"
+        ) from None
+
+
 def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
-    """Convert an xarray DataArray or Dataset to the axes of a grid and a table.
+    """Convert an xarray DataArray or Dataset, or a NetCDF file, to the axes of a grid and a table.
 
     Returns:
         The values of each axis, and a table of the values with a row per point, the first axis
@@ -168,10 +194,12 @@ def from_xarray(data: Any) -> tuple[dict[str, Array], pd.DataFrame]:
     Raises:
         InvalidDomainError: If it is neither, or a coordinate is missing or not numeric.
     """
+    if isinstance(data, (str, Path)):
+        data = _open_netcdf(data)
     if not _is_from(data, "xarray") or not hasattr(data, "dims"):
         raise InvalidDomainError(
             f"from_xarray needs an xarray DataArray or Dataset, got {type(data).__name__}; give "
-            "one of them"
+            "one of them, or the path of a NetCDF file"
         )
     if hasattr(data, "data_vars"):
         dataset = data

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from truvar.exceptions import InvalidMeasurementError
-from truvar.messages import unknown_name
+from truvar.exceptions import InvalidMeasurementError, TruvarError
+from truvar.messages import format_coordinates, unknown_name
 from truvar.tabular.column_types import SAVED_INDEX
-from truvar.tabular.labels import label_key
+from truvar.tabular.labels import label_key, label_text
+
+_SENTENCE_DIGITS = 4  # of coordinates within a sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,3 +91,27 @@ def labelled_point(
             f"several rows have the label {label!r}; give the id or all coordinates"
         )
     return domain.point(rows[label])
+
+
+def with_label(domain: Domain, point: Mapping[str, Any], coordinates: str) -> str:
+    """Return a point in words: the label of its row, if the rows are named, and the coordinates.
+
+    Args:
+        domain: The domain.
+        point: The point by column, which need not be one of the domain.
+        coordinates: Its coordinates in words.
+    """
+    if not domain.has_row_names:
+        return coordinates
+    try:
+        row, _ = domain.locate(point)
+    except TruvarError:  # such as a harbour
+        return coordinates
+    return coordinates if row is None else f"{label_text(domain.label(row))} ({coordinates})"
+
+
+def place_in_words(domain: Domain, point: Mapping[str, Any]) -> str:
+    """Return a point within a sentence: "KB0618 (lon 18.2, lat 54.9)", or "(x 3, y 4)"."""
+    coordinates = format_coordinates(point, digits=_SENTENCE_DIGITS)
+    text = with_label(domain, point, coordinates)
+    return f"({coordinates})" if text == coordinates else text

@@ -11,7 +11,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain._encoding import check_columns
 from truvar.domain._recognition import table_parameter
-from truvar.domain.geo import from_geopandas, is_geographic_table
+from truvar.domain.geo import ORIGINS, from_geopandas, is_geographic_table
 from truvar.domain.parameters import Integer, Parameter, complete_parameters
 from truvar.domain.scales import is_geometric
 from truvar.exceptions import InvalidDomainError
@@ -20,6 +20,7 @@ from truvar.tabular.column_types import (
     default_coordinates,
     empty_column,
     file_label,
+    is_saved_index,
     usable_columns,
     warn_of_shifted_columns,
     with_text_names,
@@ -120,6 +121,65 @@ def read_rows(
         parameters = complete_parameters(types, bounds)
     fields = row_fields(names, points, frame.reset_index(drop=True), parameters, labels)
     return TableRows(fields, rows, n_given)
+
+
+def read_more_rows(given: Any, domain: Domain, others: Sequence[str]) -> tuple[Any, RowLabels]:
+    """Return further rows of the table of a domain, and their labels.
+
+    Args:
+        given: A table as `Domain.table` takes it, with the columns of the domain's.
+        domain: A domain of rows.
+        others: Further columns that the table must have.
+
+    Raises:
+        InvalidDomainError: If there are no rows, a column is missing or unknown, or a coordinate is
+            missing.
+    """
+    table = domain.frame
+    known = list(domain.columns) if table is None else [str(name) for name in table.columns]
+    others = [name for name in others if name not in known]
+    if is_geographic_table(given):
+        given, _ = from_geopandas(given)
+        given.attrs.update(_same_origin(given, table))
+    frame = _without_units(with_text_names(as_table(given)), known)
+    if len(frame) == 0:
+        raise InvalidDomainError(
+            "an extension needs rows to measure at, got no rows; give it at least one"
+        )
+    label = file_label(given, frame, domain.columns)
+    named = None if domain.labels is None else domain.labels.names[0]
+    if label is None and named in frame.columns:
+        label = named
+    saved = [name for name in known if is_saved_index(name)]
+    for name in frame.columns:
+        if name not in known and name not in others and not is_saved_index(name):
+            raise InvalidDomainError(
+                f"the extension has an {unknown_name('column', name, [*known, *others])}"
+            )
+    for name in [*known, *others]:
+        if name not in frame.columns and name not in saved:
+            raise InvalidDomainError(
+                f"an extension needs the columns {', '.join([*known, *others])}, but {name!r} is "
+                "missing; add it"
+            )
+    frame = usable_columns(frame, domain.columns)
+    labels = RowLabels.of(row_names(frame, label))
+    for name in (*domain.columns, *others):
+        _checked_column(frame, name)
+    _complete_rows(frame, domain.columns, "refuse")
+    return frame.reindex(columns=[*known, *others]).reset_index(drop=True), labels
+
+
+def _same_origin(frame: pd.DataFrame, table: pd.DataFrame | None) -> dict[str, Any]:
+    """Return what a table of points was made of, which must be that of the domain's table."""
+    known = {} if table is None else table.attrs
+    for key in ORIGINS:
+        if key in frame.attrs and frame.attrs[key] != known.get(key):
+            raise InvalidDomainError(
+                "the points of an extension must have the geometry and the coordinate reference "
+                "system of the domain, got others; convert them with frame.to_crs(...)"
+            )
+    return {key: known[key] for key in ORIGINS if key in known}
 
 
 def row_fields(

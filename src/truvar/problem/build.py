@@ -37,7 +37,7 @@ from truvar.domain.goals import (
 from truvar.domain.learned_cost import LearnedCost
 from truvar.domain.travel import Euclidean, GreatCircle, Network, TravelMatrix
 from truvar.domain.vehicles import Vehicle
-from truvar.exceptions import InvalidProblemError, TruvarError
+from truvar.exceptions import InvalidDomainError, InvalidProblemError, TruvarError
 from truvar.messages import unknown_name
 from truvar.models.fit import training_data
 from truvar.models.kernels import NamedKernel, check_named_kernel
@@ -70,7 +70,7 @@ from truvar.problem.schema import (
 )
 from truvar.study.study import Study
 from truvar.tabular.column_types import file_label
-from truvar.tabular.tables import read_table
+from truvar.tabular.tables import is_netcdf, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,6 +272,9 @@ def _build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Doma
         folder: Folder of the table's file.
         tables: Tables by path, instead of files.
     """
+    if spec.table is not None and is_netcdf(spec.table) and tables is None:
+        with _section("domain"):
+            return _netcdf_domain(spec, folder / spec.table, folder)
     if spec.table is not None:
         table = _table(spec.table, folder, tables)
         with _section("domain"):
@@ -300,6 +303,29 @@ def _build_domain(spec: DomainSpec, folder: Path, tables: Tables | None) -> Doma
         axes = {name: _axis(axis) for name, axis in (spec.grid or {}).items()}
         constraints = _constraints(spec, axes, folder, tables)
         return Domain.grid(constraints=constraints, **axes).with_context(spec.context or ())
+
+
+def _netcdf_domain(spec: DomainSpec, path: Path, folder: Path) -> Domain:
+    """Build the domain of a NetCDF file, whose dimensions are the columns.
+
+    Args:
+        spec: The section [domain], with the name of the file as its table.
+        path: The file.
+        folder: Folder of the files that constraints name.
+    """
+    if spec.log or spec.label:
+        raise InvalidDomainError(
+            f"log and label are for tables, but {path.name} is a NetCDF file; leave them out"
+        )
+    grid = Domain.from_xarray(path)
+    if spec.columns and set(spec.columns) != set(grid.columns):
+        raise InvalidDomainError(
+            f"the columns of {path.name} are its dimensions {', '.join(grid.columns)}, got "
+            f"{', '.join(spec.columns)}; leave out columns"
+        )
+    constraints = _constraints(spec, grid.columns, folder, None)
+    domain = Domain.from_xarray(path, constraints=constraints) if constraints else grid
+    return domain.with_context(spec.context or ())
 
 
 def _axis(axis: Any) -> Any:
@@ -436,6 +462,7 @@ def _build_cost(spec: CostSpec, folder: Path, tables: Tables | None) -> CostLike
             spec.setup or {},
             _build_start(spec, folder, tables),
             must_return=spec.must_return or spec.returns,
+            sampling=spec.sampling,
         )
 
 

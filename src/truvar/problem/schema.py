@@ -835,6 +835,12 @@ class CostSpec(StrictModel):
     must_return: Flag = Field(
         default=False, description="Whether the return leg to the start must fit into the budget."
     )
+    sampling: Literal["stops", "along"] = Field(
+        default="stops",
+        description="Whether values are measured at the suggested points only, or along the "
+        "straight legs to them too.",
+        examples=["along"],
+    )
     returns: Flag = Field(
         default=False, description="Former name of `must_return`, which goes in 0.5.0."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from truvar.exceptions import InvalidArgumentError
 
@@ -17,6 +18,40 @@ SIDES = {
 }
 _GOALS = ("maximize", "minimize", *SIDES, "map")
 MAX_COORDINATES = 20  # numeric columns that are taken for coordinates without being named
+
+
+class VoyageLike(Protocol):
+    """Travel over the Earth, as it is written into a problem file."""
+
+    @property
+    def longitude(self) -> str:
+        """Column of the longitudes."""
+        ...
+
+    @property
+    def latitude(self) -> str:
+        """Column of the latitudes."""
+        ...
+
+    @property
+    def rate(self) -> float:
+        """Cost of a kilometre; 0: moving is free."""
+        ...
+
+    @property
+    def comment(self) -> str:
+        """Source of the rate."""
+        ...
+
+    @property
+    def harbour(self) -> tuple[float, float] | None:
+        """Longitude and latitude of the start; None: there is none."""
+        ...
+
+    @property
+    def must_return(self) -> bool:
+        """Whether the return leg must fit into the budget."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +73,10 @@ class ProblemAnswers:
         steps: Number of measurements; None: no such limit.
         repeats: Number of measurements of a place, at most; None: as many as pay.
         outcome: "binary" or "count", if a measurement gives that; None: a number.
+        label: Column of the table with the names of the places; None: there is none.
+        quantity: Name of what is measured; None: it has none.
+        unit: Its unit; None: it has none.
+        voyage: Travel over the Earth, if the columns are longitude and latitude.
 
     Raises:
         InvalidArgumentError: If a level set has no threshold, a map has no accuracy, or there are
@@ -58,6 +97,10 @@ class ProblemAnswers:
     accuracy: float | None = None
     repeats: int | None = None
     outcome: str | None = None
+    label: str | None = None
+    quantity: str | None = None
+    unit: str | None = None
+    voyage: VoyageLike | None = None
 
     def __post_init__(self) -> None:
         if self.goal not in _GOALS:
@@ -123,9 +166,17 @@ def _head(answers: ProblemAnswers) -> str:
         "# Check it with `truvar new THIS_FILE --check`; all keys: "
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"
+        f"{_quantity(answers)}"
         f"{_repeats(answers.repeats)}"
         f"{_OUTCOMES[answers.outcome]}"
     )
+
+
+def _quantity(answers: ProblemAnswers) -> str:
+    if answers.quantity is None:
+        return '# quantity = "oxygen"  # what is measured, and unit = "mg/l"\n'
+    unit = "" if answers.unit is None else f"unit = {_text(answers.unit)}\n"
+    return f"quantity = {_text(answers.quantity)}  # what is measured\n{unit}"
 
 
 def _repeats(repeats: int | None) -> str:
@@ -142,11 +193,18 @@ def _domain(answers: ProblemAnswers) -> str:
             "[domain]\n"
             f"table = {_text(answers.table)}  # a row for each place that can be measured\n"
             f"columns = [{', '.join(map(_text, answers.columns))}]  # the coordinates\n"
+            f"{_label(answers.label)}"
         )
     sides = ", ".join(
         f"{_key(name)} = [{low!r}, {high!r}]" for name, (low, high) in answers.box.items()
     )
     return f"[domain]\nbox = {{{sides}}}  # any point between these ends can be measured\n"
+
+
+def _label(label: str | None) -> str:
+    if label is None:
+        return '# label = "station"  # the column with the names of the places\n'
+    return f"label = {_text(label)}  # the names of the places\n"
 
 
 def _goal(answers: ProblemAnswers) -> str:
@@ -169,7 +227,8 @@ def _goal(answers: ProblemAnswers) -> str:
 
 def _subject(answers: ProblemAnswers) -> str:
     """Return what the goal is about."""
-    return {"binary": "probability of yes", "count": "rate"}.get(answers.outcome or "", "value")
+    value = answers.quantity or "value"
+    return {"binary": "probability of yes", "count": "rate"}.get(answers.outcome or "", value)
 
 
 def _noise(answers: ProblemAnswers) -> str:
@@ -190,7 +249,9 @@ def _cost(answers: ProblemAnswers) -> str:
         ]
     else:
         lines.append(f"base = {answers.cost!r}  # of each measurement, in any unit")
-    if answers.travel:
+    if answers.voyage is not None:
+        lines += _voyage(answers.voyage)
+    elif answers.travel:
         rates = ", ".join(f"{_key(name)} = {rate!r}" for name, rate in answers.travel.items())
         lines.append(f"travel = {{{rates}}}  # cost per unit of distance from the last place")
     else:
@@ -199,6 +260,31 @@ def _cost(answers: ProblemAnswers) -> str:
             "last place"
         )
     return "\n".join(lines) + "\n"
+
+
+def _voyage(voyage: VoyageLike) -> list[str]:
+    columns = f"longitude = {_text(voyage.longitude)}, latitude = {_text(voyage.latitude)}"
+    start = f"{_key(voyage.longitude)} = 18.5, {_key(voyage.latitude)} = 54.4"
+    if voyage.rate == 0:
+        return [
+            f"# great_circle = {{{columns}, rate = 0.1}}  # cost of a kilometre",
+            f"# start = {{{start}}}  # the harbour",
+        ]
+    lines = [f"great_circle = {{{columns}, rate = {voyage.rate!r}}}  # {voyage.comment}"]
+    if voyage.harbour is None:
+        lines.append(f"# start = {{{start}}}  # the harbour; without it the first leg is free")
+        return lines
+    longitude, latitude = voyage.harbour
+    lines.append(
+        f"start = {{{_key(voyage.longitude)} = {longitude!r}, {_key(voyage.latitude)} = "
+        f"{latitude!r}}}  # the harbour"
+    )
+    if voyage.must_return:
+        lines.append("must_return = true  # the return leg must fit into the budget")
+    else:
+        lines.append("# must_return = true  # the return leg must fit into the budget")
+    lines.append('# sampling = "along"  # if values are sampled on the way too')
+    return lines
 
 
 def _run(answers: ProblemAnswers) -> str:

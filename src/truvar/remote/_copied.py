@@ -24,13 +24,14 @@ COPY_ATTRIBUTES = frozenset(
         "engine",
         "epoch",
         "exclusions",
+        "fixed_kernel",
         "gains",
         "kernel",
         "policy_context",
         "sample_measurement",
         "theory_setting",
     }
-    | {"outcome", "transform"}
+    | {"learns_noise", "outcome", "transform"}
     | {"expects", "imagine", "outlook", "scene", "setting"}  # deprecated names of some of these
 )
 

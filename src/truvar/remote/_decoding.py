@@ -134,6 +134,14 @@ def decode_number(value: Any, missing: float) -> float:
     return missing if value is None else float(value)
 
 
+def _decode_best_observed(form: Mapping[str, Any], domain: Domain) -> BestObserved:
+    """Return the best measurement from JSON."""
+    fields = with_label(form, domain)
+    if fields.get("plausible") is not None:
+        fields["plausible"] = _decode_best_observed(fields["plausible"], domain)
+    return BestObserved(**fields)
+
+
 def decode_result(
     domain: Domain, goal: Goal, posterior: Mapping[str, Any], stop_reason: str | None
 ) -> Result:
@@ -147,11 +155,9 @@ def decode_result(
     """
     result = posterior["result"]
     sets = np.array(list(posterior["sets"]))
-    best_observed = (
-        None
-        if result["best_observed"] is None
-        else BestObserved(**with_label(result["best_observed"], domain))
-    )
+    best_observed = None
+    if result["best_observed"] is not None:
+        best_observed = _decode_best_observed(result["best_observed"], domain)
     return Result(
         domain=domain,
         goal=goal,

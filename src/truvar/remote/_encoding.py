@@ -11,10 +11,15 @@ import numpy as np
 
 from truvar.domain.constraints import PolygonConstraint, is_geometry, polygon_of
 from truvar.domain.domain import Domain
+from truvar.domain.geo import from_geopandas, is_geographic_table
+from truvar.domain.parameters import plain_value
 from truvar.exceptions import InvalidArgumentError
 from truvar.study._inputs import as_point
 from truvar.study.commands import INTERFACES, Command, Tell, TellRepeats
 from truvar.study.suggestion import Suggestion
+from truvar.tabular.column_types import file_label
+from truvar.tabular.labels import RowLabels, label_to_json
+from truvar.tabular.tables import as_table, row_names
 
 REQUEST_NAMES = {"vehicle": "who"}  # of arguments, which servers of earlier releases know too
 LOCAL_FIELDS = frozenset({"what", "typed"})  # of commands; a target has several names in a request
@@ -39,6 +44,8 @@ def encode_command(command: Command, domain: Domain) -> dict[str, Any]:
     interface = INTERFACES.get(type(command))
     if interface is not None and interface.target == "place":
         return body | _encode_place(what, domain)
+    if interface is not None and interface.target == "domain":
+        return body | _encode_extension(what)
     if what is not None:
         body |= encode_target(as_point(domain, what))
     needs_key = isinstance(command, TellRepeats) or (isinstance(command, Tell) and "point" in body)
@@ -86,6 +93,31 @@ def _encode_place(what: Any, domain: Domain) -> dict[str, Any]:
             f"a mask, got {what!r}"
         )
     return {"rows": np.flatnonzero(mask).tolist()}
+
+
+def _encode_extension(what: Any) -> dict[str, Any]:
+    """Return further points, as a checked `Extend` has them, as fields of a request."""
+    if isinstance(what, Mapping):
+        return {"columns": {name: [_json_value(each) for each in what[name]] for name in what}}
+    frame = as_table(from_geopandas(what)[0] if is_geographic_table(what) else what)
+    label = file_label(what, frame, None)
+    names = row_names(frame, label)
+    rows = [
+        {str(name): _json_value(value) for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+    labels = RowLabels.of(names)
+    if labels.are_positions:
+        return {"rows": rows}
+    return {"rows": rows, "labels": [label_to_json(each) for each in labels.values]}
+
+
+def _json_value(value: Any) -> Any:
+    """Return a cell of a table as a JSON value; None for one that is missing."""
+    value = plain_value(value)
+    if value is None or value != value:
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _encode_interval(value: Any) -> list[Any]:

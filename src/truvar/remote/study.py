@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 import pandas as pd
 
 from truvar._deprecation import deprecated_alias
+from truvar.domain.domain import Domain
+from truvar.domain.goals import Goal
 from truvar.domain.quantity import QuantityName
 from truvar.exceptions import ServiceError, StudyStartedError
 from truvar.inference.certificate import Certificate
@@ -25,7 +27,7 @@ from truvar.remote._decoding import (
 )
 from truvar.remote._encoding import encode_command, encode_target, plain
 from truvar.storage.serialization import deserialize
-from truvar.study.commands import Command, Correct, Fit, Receipt, Tell, TellRepeats
+from truvar.study.commands import Command, Correct, Extend, Fit, Receipt, Tell, TellRepeats
 from truvar.study.records import FailureRecord, MeasurementRecord
 from truvar.study.result import Result
 from truvar.study.study import Study
@@ -64,9 +66,7 @@ class RemoteStudy(CopiedViews):
         self._path = study_path(name)
         self._stop_reason = None
         self._copy: Study | None = None
-        definition = self._get("domain")
-        self.domain = deserialize(definition["domain"])
-        self.goal = deserialize(definition["goal"])
+        definition = self._read_definition()
         self.policy = deserialize(definition["policy"])
         self.tasks = deserialize(definition["tasks"])
         self.levels = deserialize(definition["levels"])
@@ -78,6 +78,21 @@ class RemoteStudy(CopiedViews):
         self.must_return = definition.get("returns", False)
         self.seed = definition["seed"]
 
+    def _read_definition(self) -> Mapping[str, Any]:
+        """Return what the study is about, and take over its domain and goal."""
+        definition: Mapping[str, Any] = self._get("domain")
+        self._domain: Domain = deserialize(definition["domain"])
+        self._goal: Goal = deserialize(definition["goal"])
+        return definition
+
+    @property
+    def domain(self) -> Domain:
+        return self._domain
+
+    @property
+    def goal(self) -> Goal:
+        return self._goal
+
     def execute(self, command: Command) -> Receipt:
         if isinstance(command, Fit):
             raise StudyStartedError(
@@ -86,8 +101,11 @@ class RemoteStudy(CopiedViews):
             )
         body = encode_command(command.check(), self.domain)
         answer = self._post(command.name, body, repeatable=isinstance(command, _REPEATABLE))
+        if isinstance(command, Extend):
+            self._read_definition()
         suggestions = tuple(
-            decode_suggestion(form, self.domain) for form in answer.get("suggestions", ())
+            decode_suggestion(form, self._domain_with(form))
+            for form in answer.get("suggestions", ())
         )
         ids = answer.get("ids") or [each.id for each in suggestions] or [answer.get("id", 0)]
         messages = answer.get("warnings", ())
@@ -106,7 +124,8 @@ class RemoteStudy(CopiedViews):
     together = deprecated_alias("transaction", removed_in="0.4.0")
 
     def refresh(self) -> None:
-        """Do nothing, since every call asks the server."""
+        """Take over the domain, which others may have extended; every other call asks the server."""
+        self._read_definition()
 
     # -- what is known
     # ----------------------------------------------------------------------------------------------
@@ -145,7 +164,7 @@ class RemoteStudy(CopiedViews):
 
     @property
     def pending(self) -> list[Suggestion]:
-        return [decode_suggestion(form, self.domain) for form in self.status["pending"]]
+        return [decode_suggestion(form, self._domain_with(form)) for form in self.status["pending"]]
 
     @property
     def limits(self) -> dict[str, float]:
@@ -161,7 +180,10 @@ class RemoteStudy(CopiedViews):
         return decode_certificate(self._get("certificate"))
 
     def result(self) -> Result:
-        return decode_result(self.domain, self.goal, self._get("posterior"), self._stop_reason)
+        posterior = self._get("posterior")
+        if posterior["points"] != self.domain.values(self.domain.points).tolist():
+            self._read_definition()
+        return decode_result(self.domain, self.goal, posterior, self._stop_reason)
 
     def check_value(
         self,
@@ -187,7 +209,7 @@ class RemoteStudy(CopiedViews):
 
     def measurement_records(self) -> list[MeasurementRecord]:
         rows = self._get("measurements")["measurements"]
-        return [MeasurementRecord(**with_label(row, self.domain)) for row in rows]
+        return [MeasurementRecord(**with_label(row, self._domain_with(row))) for row in rows]
 
     @property
     def history(self) -> pd.DataFrame:
@@ -199,6 +221,12 @@ class RemoteStudy(CopiedViews):
         rows = self._get("events?newest=100000")["events"]
         frame = pd.DataFrame(rows[::-1], columns=["number", "time", "who", "kind", "details"])
         return frame.assign(time=pd.to_datetime(frame["time"], utc=True, format="ISO8601"))
+
+    def _domain_with(self, form: Mapping[str, Any]) -> Domain:
+        """Return the domain; if it lacks the row of an answer, others have extended it."""
+        if form["index"] is not None and form["index"] >= len(self.domain):
+            self._read_definition()
+        return self.domain
 
     def copy(self) -> Study:
         version = self.version

@@ -169,7 +169,7 @@ def _take_write_lock(connection: Any) -> bool:
             if not collected and time.monotonic() > began + COLLECT_AFTER:
                 collected = True
                 gc.collect()
-            time.sleep(random.uniform(MIN_RETRY_WAIT, MAX_RETRY_WAIT))
+            time.sleep(random.uniform(MIN_RETRY_WAIT, MAX_RETRY_WAIT))  # nosec B311
         return False
     finally:
         connection.execute(f"PRAGMA busy_timeout = {1000 * SQLITE_TIMEOUT}")

@@ -522,7 +522,7 @@ class RDBEventLog:
     def _insert_study(self, connection: Connection) -> int:
         if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == self.name)) is not None:
             resume = for_interface(
-                f"continue it with tv.load(url, {self.name!r})",
+                f'continue it with tv.load(url, {self.name!r}) or if_exists="load"',
                 cli="continue with it",
                 http="continue with it",
             )

@@ -69,6 +69,7 @@ _RENAMED_FIELDS = {
 # field read what is stored.
 _OMITTED_FIELDS: dict[str, dict[str, Any]] = {
     "Bands": {"of": None},
+    "Cost": {"sampling": "stops"},
     "LevelSet": {"side": "above", "within": None, "within_of_min": None, "of": None},
     "Maximize": {"of": None},
     "Minimize": {"of": None},

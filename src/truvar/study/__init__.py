@@ -47,11 +47,13 @@ __all__, __getattr__, __dir__ = offer(
         ),
         "operations": ("Operation", "Told"),
         "outliers": ("outlier_messages",),
+        "_frames": ("suggestion_frame",),
         "records": ("FailureRecord", "MeasurementRecord"),
         "result": ("Best", "BestObserved", "Result"),
         "stored": ("load", "studies"),
         "study": ("Study",),
         "suggestion": ("Suggestion",),
         "vehicles": ("VehicleStatus", "ask_next"),
+        "tracks": ("Track", "bin_track", "track_measurements", "value_column"),
     },
 )

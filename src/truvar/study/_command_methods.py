@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from truvar._deprecation import deprecated_argument
 from truvar.domain.domain import Domain
+from truvar.exceptions import InvalidArgumentError
+from truvar.study._batch import Batch
 from truvar.study._inputs import PointLike, ValueLike
 from truvar.study.commands import (
     Allow,
@@ -17,6 +19,7 @@ from truvar.study.commands import (
     Command,
     Correct,
     Exclude,
+    Extend,
     Fail,
     Fit,
     Note,
@@ -26,25 +29,32 @@ from truvar.study.commands import (
     Withdraw,
 )
 from truvar.study.limits import RunLimits
+from truvar.study.readings import Reading
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from truvar.domain.goals import Goal
     from truvar.models.fit import Model
     from truvar.study.measurements_io import MeasurementInput
 
 
 class CommandMethods(ABC):
-    """The methods of a study that change it: each builds a command and executes it.
+    """The methods of a study that change it: each builds a command and executes it."""
 
-    Attributes:
-        domain: The candidate points.
-    """
-
-    domain: Domain
     _stop_reason: str | None
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """The candidate points; only `extend` changes them."""
+
+    @property
+    @abstractmethod
+    def goal(self) -> Goal:
+        """The optimum or level set to find, with `monotone` as it is in use."""
 
     @abstractmethod
     def execute(self, command: Command) -> Receipt:
@@ -114,7 +124,8 @@ class CommandMethods(ABC):
                 costs is ordered by a short route.
 
         Returns:
-            One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained.
+            One suggestion; with `n` a list of up to n, fewer if nothing more is to be gained, that
+            is shown as a table with expected values and reasons.
 
         Raises:
             Finished: If the study is finished, its policy sees nothing more to gain, or the budget
@@ -129,7 +140,10 @@ class CommandMethods(ABC):
         receipt = self.execute(Ask(1 if n is None else n, lease, vehicle, budget, context, same))
         if receipt.end is not None and not receipt.suggestions:
             raise receipt.end
-        return receipt.suggestions[0] if n is None else list(receipt.suggestions)
+        if n is None:
+            return receipt.suggestions[0]
+        study: Any = self  # every study is a BaseStudy
+        return Batch(receipt.suggestions, study)
 
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def ask_frame(
@@ -179,6 +193,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         exposure: float | None = None,
         noise_sd: float | None = None,
+        reference: str | None = None,
     ) -> int:
         """Record a measured value.
 
@@ -202,6 +217,7 @@ class CommandMethods(ABC):
             exposure: Time, area or volume that was counted; only with outcome "count". Default:
                 that of the outcome, 1.
             noise_sd: Standard deviation that the measurement really had, its ±, instead of `noise`.
+            reference: Where the raw data are, such as a file or the id of a run; recorded as text.
 
         Returns:
             The id of the measurement.
@@ -220,7 +236,8 @@ class CommandMethods(ABC):
             >>> study.tell(suggestion, 7.3)
             >>> study.tell({"distance_m": 300, "depth_m": -8}, 6.9, noise_sd=0.4)
         """
-        command = Tell(what, y, noise, level, task, cost, key, vehicle, exposure, noise_sd=noise_sd)
+        given = (what, y, noise, level, task, cost, key, vehicle, exposure)
+        command = Tell(*given, noise_sd=noise_sd, reference=reference)
         receipt = self.execute(command)
         receipt.warn(stacklevel=3)  # beyond the decorator
         return receipt.ids[0]
@@ -303,6 +320,50 @@ class CommandMethods(ABC):
         measurements = read_frame(frame, study, value)
         new = without_keys(measurements) if again else new_measurements(study, measurements)
         receipt = self._tell_all(new)
+        receipt.warn(stacklevel=2)
+        return list(receipt.ids)
+
+    def tell_track(
+        self,
+        frame: Any,
+        value: str | None = None,
+        *,
+        within: Mapping[str, float] | None = None,
+        noise_sd: float | None = None,
+        cost: float | None = None,
+        vehicle: str | None = None,
+        again: bool = False,
+    ) -> list[int]:
+        """Record values sampled on the way: one mean for each candidate passed, all or none.
+
+        The mean of the values near a candidate is told with its noise, in which neighbouring values
+        count as correlated; `tv.bin_track` shows the means before. A pending suggestion is answered.
+        The others cost nothing unless `cost` is given. The vehicle is at the last one afterwards.
+
+        Args:
+            frame: A table, or the path of a file, with the columns of the domain and one of values,
+                in the order of sampling. Rows without a value or a position are left out.
+            value: Name of the column of values; default: the quantity of the study, or "value".
+            within: Largest distance of a value from its candidate, by column; default: half the
+                distance of neighbouring candidates.
+            noise_sd: Standard deviation of one value, if known, unless the track shows a larger one.
+            cost: Cost of the whole track, besides that of suggestions which it answers.
+            vehicle: Vehicle that sampled it.
+            again: Record a track that was told before a second time.
+
+        Returns:
+            The ids of the measurements recorded.
+
+        Raises:
+            InvalidArgumentError: If the domain is a box, or a column is missing.
+            InvalidMeasurementError: If no value lies at a candidate.
+        """
+        from truvar.study.tracks import bin_track, new_measurements, value_column
+
+        study: Any = self
+        column = value or value_column(study, frame)
+        track = bin_track(self.domain, frame, column, within=within, noise_sd=noise_sd)
+        receipt = self._tell_all(new_measurements(study, track, cost, vehicle, again=again))
         receipt.warn(stacklevel=2)
         return list(receipt.ids)
 
@@ -406,6 +467,39 @@ class CommandMethods(ABC):
         """
         self.execute(Allow(what))
 
+    def extend(self, frame: Any = None, /, *, reason: str | None = None, **values: Any) -> None:
+        """Add further points to the domain, or widen it. Statements are about all points then.
+
+        Everything that was measured counts as before: the model takes the values again, and a
+        learned one is fitted again, as that of a new study of the larger domain would be. Pending
+        suggestions, exclusions and failures stay; regions are decided again. Rows of a table keep
+        their indices and the new ones follow; those of a grid and the representers of a box get
+        others.
+
+        Args:
+            frame: Further rows of a table, as `Domain.table` takes them: a DataFrame, the path of
+                a file or a dictionary of columns, with the columns of the domain's own table.
+                Where noise, mean, cost or weight is a number for every row, with a column of that
+                name too. For a grid or box a dictionary in place of `values`, as for a column that
+                is called "reason".
+            reason: Why, for the event log and the report.
+            **values: Further values of an axis of a grid by its name, as a list; the ends of a
+                wider side of a box, or further categories. Those that are there may be repeated.
+
+        Raises:
+            InvalidDomainError: If columns are missing or unknown, a row is in the domain already, a
+                side is narrower than before, there is nothing new, or the domain cannot grow.
+
+        Example:
+            >>> study.extend(more_rows)
+            >>> study.extend(x=(0, 2))
+        """
+        if frame is not None and values:
+            raise InvalidArgumentError(
+                "extend takes a table or values by column, got both; give one of them"
+            )
+        self.execute(Extend(values if frame is None else frame, reason))
+
     @deprecated_argument("who", "vehicle", removed_in="0.5.0")
     def fail(
         self,
@@ -484,7 +578,7 @@ class CommandMethods(ABC):
 
     def run(
         self,
-        f: Callable[..., float | tuple[float, float]],
+        f: Callable[..., float | tuple[float, float] | Reading],
         *,
         budget: float | None = None,
         steps: int | None = None,
@@ -516,8 +610,8 @@ class CommandMethods(ABC):
 
         Args:
             f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks
-                `f(point, task)`, with both `f(point, level, task)`. It returns the value, or the
-                value and its cost.
+                `f(point, task)`, with both `f(point, level, task)`. It returns the value, the value
+                and its cost, or a `Reading`.
             budget: Stop before the total cost exceeds this, counted from the beginning of the
                 study.
             steps: Stop after this number of measurements, counted from the beginning of the study.

@@ -9,6 +9,7 @@ from truvar.algorithm.covering import information_bound
 from truvar.algorithm.recommendation import best_observed, best_point
 from truvar.algorithm.repeats import closed_reason
 from truvar.algorithm.selection import in_model_units, stops_at_sets
+from truvar.domain.action import Action
 from truvar.domain.vehicles import Origin
 from truvar.inference._several import statement_source
 from truvar.inference.certificate import certify
@@ -17,7 +18,7 @@ from truvar.inference.joint import StatementSource
 from truvar.inference.limits import StatementLimits, StopCheck, check_stop
 from truvar.inference.stopping import finished
 from truvar.models.diagnostics import ModelCheck
-from truvar.study._plausibility import indistinct
+from truvar.study._plausibility import indistinct, without_leading_outlier
 from truvar.study._several_properties import quantity_estimates
 from truvar.study.outliers import outlier_ids
 from truvar.study.result import Best, BestObserved, Result
@@ -198,6 +199,13 @@ def _best_observed(state: StudyState) -> BestObserved | None:
     found = best_observed(state.learner)
     if found is None:
         return None
-    action, value = found
+    best = _as_best_observed(state, *found)
+    plausible = without_leading_outlier(state.learner, *found)
+    if plausible is None:
+        return best
+    return replace(best, plausible=_as_best_observed(state, *plausible))
+
+
+def _as_best_observed(state: StudyState, action: Action, value: float) -> BestObserved:
     own = suggestion_of(state, action)
     return BestObserved(action.id, own.index, own.point, value, own.label)

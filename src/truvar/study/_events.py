@@ -5,10 +5,11 @@ The keys of event details are part of the storage format and must not change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.engines import EngineLike
 from truvar.exceptions import SerializationError
+from truvar.models.hyperparameters import AnyModel
 from truvar.models.priors import Prior, Quantity
 from truvar.storage.serialization import deserialize, serialize
 from truvar.study._quantities import several_learner
@@ -32,23 +34,57 @@ from truvar.study._quantities import several_learner
 ADDED_TO_PRIOR = ("exact_model", "likelihood")
 
 # Number of observations that hyperparameters were fitted to, with the quantity if there are several.
-ModelKey = int | tuple[str, int]
+FitKey = int | tuple[str, int]
+_EXTENSION = re.compile(r"extension (\d+): (.*)", re.DOTALL)
 
 
-def model_key(text: str) -> ModelKey:
-    """Return the key of fitted hyperparameters, as events hold it: "12", or "12 of yield"."""
-    count, _, name = text.partition(" of ")
-    return (name, int(count)) if name else int(count)
+class ModelKey(NamedTuple):
+    """Key of fitted hyperparameters, as events hold it: "12", or "extension 1: 12 of yield".
+
+    Attributes:
+        n_extensions: Number of extensions of the domain before the fit.
+        fit: The observations that it was made to.
+    """
+
+    n_extensions: int
+    fit: FitKey
+
+    @property
+    def quantity(self) -> str | None:
+        """The quantity, if there are several."""
+        return None if isinstance(self.fit, int) else self.fit[0]
+
+    @property
+    def n_observations(self) -> int:
+        """The number of observations."""
+        return self.fit if isinstance(self.fit, int) else self.fit[1]
+
+    @staticmethod
+    def parse(text: str) -> ModelKey:
+        """Return the key that an event holds."""
+        found = _EXTENSION.fullmatch(text)
+        n_extensions = 0 if found is None else int(found[1])
+        count, _, name = (text if found is None else found[2]).partition(" of ")
+        return ModelKey(n_extensions, (name, int(count)) if name else int(count))
+
+    def __str__(self) -> str:
+        text = str(self.n_observations)
+        if self.quantity is not None:
+            text += f" of {self.quantity}"
+        return f"extension {self.n_extensions}: {text}" if self.n_extensions else text
 
 
-def model_key_text(key: ModelKey) -> str:
-    """Return a key for an event."""
-    return str(key) if isinstance(key, int) else f"{key[1]} of {key[0]}"
+def fits_after(models: Mapping[ModelKey, AnyModel], n_extensions: int) -> dict[Any, AnyModel]:
+    """Return the fits that were made after so many extensions, as a learner has them."""
+    return {key.fit: each for key, each in models.items() if key.n_extensions == n_extensions}
 
 
-def model_count(key: ModelKey) -> int:
-    """Return the number of observations of a key."""
-    return key if isinstance(key, int) else key[1]
+def with_fits(
+    models: Mapping[ModelKey, AnyModel], n_extensions: int, fits: Mapping[Any, AnyModel]
+) -> dict[ModelKey, AnyModel]:
+    """Return the fits of a study, with those that a learner has after so many extensions."""
+    others = {key: each for key, each in models.items() if key.n_extensions != n_extensions}
+    return {**others, **{ModelKey(n_extensions, fit): each for fit, each in fits.items()}}
 
 
 @dataclass(frozen=True)

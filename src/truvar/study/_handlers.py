@@ -35,6 +35,7 @@ from truvar.exceptions import (
 )
 from truvar.messages import for_interface, format_point
 from truvar.storage.base import now
+from truvar.study._extension import study_extension
 from truvar.study._inputs import located
 from truvar.study._places import is_recorded_exclusion, resolve_place
 from truvar.study._plausibility import correction, implausible, too_small
@@ -64,6 +65,7 @@ from truvar.study.commands import (
     Command,
     Correct,
     Exclude,
+    Extend,
     Fail,
     Fit,
     Note,
@@ -243,12 +245,17 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
     observation = None if action.id in state.pending else state.observation(action.id)
     if observation is not None:
         _check_repeated(state, observation, value, command)
+        _check_same_reference(state, action.id, command.reference)
         return Receipt((action.id,), state.version)
     if command.noise is not None:
         check_noise_told(state.config.goal, command.noise)
     action = with_actual(state, action, command)
     finding = implausible(state, action, value) if command.typed else None
-    options = {} if command.key is None else {"key": str(command.key)}
+    options: dict[str, Any] = {} if command.key is None else {"key": str(command.key)}
+    if command.reference is not None:
+        options["reference"] = command.reference
+    if command.passing:
+        options["passing"] = True
     write("told", action, y=value, **options)
     messages = []
     if finding is not None and action.id not in outlier_ids(state):
@@ -258,6 +265,16 @@ def handle_tell(state: StudyState, command: Tell, write: EventWriter) -> Receipt
         messages.append(small)
     warnings = {action.id: "; ".join(messages)} if messages else {}
     return Receipt((action.id,), state.version, warnings)
+
+
+def _check_same_reference(state: StudyState, id_: int, reference: str | None) -> None:
+    """Refuse another reference for a value that is recorded, which would be lost."""
+    known = state.told_texts("reference").get(id_)
+    if reference not in (None, known):
+        raise ConflictingMeasurementError(
+            f"measurement {id_} has the reference {known!r}, got {reference!r}; withdraw it and "
+            "tell it again, or write a note"
+        )
 
 
 def handle_tell_all(state: StudyState, command: TellAll, write: EventWriter) -> Receipt:
@@ -411,6 +428,16 @@ def handle_allow(state: StudyState, command: Allow, write: EventWriter) -> Recei
     return Receipt(() if id_ is None else (id_,), state.version)
 
 
+def handle_extend(state: StudyState, command: Extend, write: EventWriter) -> Receipt:
+    """Write the further points of the domain."""
+    extension = study_extension(state.config, command.what)
+    details = extension.to_details()
+    if command.reason is not None:
+        details["reason"] = _text(command.reason)
+    write("extended", None, **details)
+    return Receipt(version=state.version)
+
+
 def handle_note(state: StudyState, command: Note, write: EventWriter) -> Receipt:
     """Write a remark."""
     write("noted", text=command.text)
@@ -450,6 +477,7 @@ HANDLERS: dict[type[Command], Callable[[StudyState, Any, EventWriter], Receipt]]
     Ask: handle_ask,
     Correct: handle_correct,
     Exclude: handle_exclude,
+    Extend: handle_extend,
     Fail: handle_fail,
     Fit: handle_fit,
     Note: handle_note,

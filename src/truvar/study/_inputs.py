@@ -118,6 +118,19 @@ def check_label(value: Any, outcome: Outcome | None) -> float:
     return float(value)
 
 
+def check_reference(reference: Any) -> None:
+    """Check that a reference to raw data is text.
+
+    Raises:
+        InvalidMeasurementError: If it is not, or empty.
+    """
+    if reference is not None and not (isinstance(reference, str) and reference.strip()):
+        raise InvalidMeasurementError(
+            f"reference must be text, such as the name of a file, got {reference!r}; give str(...), "
+            "or leave it out"
+        )
+
+
 def check_exposure(exposure: Any) -> float | None:
     """Return the exposure of a measurement as a float.
 

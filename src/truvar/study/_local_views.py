@@ -83,6 +83,12 @@ class LocalViews:
         return to_sklearn(self._learner.surrogate.kernel)
 
     @property
+    def fixed_kernel(self) -> Kernel | None:
+        """The kernel that was given, whose hyperparameters stay as they are; None if learned."""
+        surrogate = self._learner.surrogate
+        return None if surrogate.family is not None or surrogate.learns_tasks else self.kernel
+
+    @property
     def transform(self) -> OutputTransform:
         """The transform of the modelled values, as given or last fitted; default: identity."""
         return self._learner.surrogate.transform
@@ -91,6 +97,11 @@ class LocalViews:
     def outcome(self) -> Outcome | None:
         """The kind of value that a measurement gives; None: a number with normal noise."""
         return self._state.config.prior.outcome
+
+    @property
+    def learns_noise(self) -> bool:
+        """Whether the noise is learned from the measurements, as none is given."""
+        return self._state.config.prior.noise is None
 
     def sample_measurement(self, what: Suggestion | int, rng: np.random.Generator) -> float:
         """Draw a value that a pending suggestion could give.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.algorithm.recommendation import eligible_observations
 from truvar.domain.action import Action
 from truvar.domain.goals import LevelSet
 from truvar.messages import for_interface
@@ -33,8 +34,12 @@ MAX_Z_SCORE_LEARNED = (
 )
 MAX_DECADES = 2.0  # decades beyond all other values, before there is a model
 MIN_DISTANCE_RANGES = 2.0  # ranges of the other values that a value must lie outside of them
+MAX_LEAD_RANGES = 5.0  # ranges of the other values that the best one may lie beyond them
+MAX_LEAD_SIZES = 2.0  # sizes of the largest of them; a peak on a high plateau has less
+MIN_OTHERS = 4  # values that the best one is compared with
 REMINDER_INTERVAL = 10  # values after which it is said again that they are too small
 MIN_VALUES_FOR_MEAN = 3  # values from which a mean that is learned is trusted
+MIN_VALUES_FOR_MAGNITUDE = 2  # values other than 0 from which their magnitude is known
 
 
 def implausible(state: StudyState, action: Action, value: Any) -> str | None:
@@ -86,9 +91,40 @@ def _implausible_of(
     )
     if surrogate.fitted and (is_mean_given or len(values) >= MIN_VALUES_FOR_MEAN):
         return _far_from_prediction(surrogate, action, value, values)
-    if isinstance(goal, LevelSet) and goal.threshold is not None and action.task == 0:
-        values = [*values, goal.threshold]
-    return _other_magnitude(value, np.abs([other for other in values if other != 0]))
+    threshold = None
+    if isinstance(goal, LevelSet) and action.task == 0:
+        threshold = goal.threshold
+    return _other_magnitude(value, np.abs([other for other in values if other != 0]), threshold)
+
+
+def without_leading_outlier(
+    learner: ActiveLearner, best: Action, value: float
+) -> tuple[Action, float] | None:
+    """Return the second best measurement, if the best value is far beyond all others; else None.
+
+    A single value that leads by `MAX_LEAD_RANGES` ranges of the others, and by `MAX_LEAD_SIZES` of
+    their largest size, may be a peak or a mistake. Logarithms are compared where the user asks for
+    them; a learned power is not used, as it follows the very value that is in question.
+
+    Args:
+        learner: The learner.
+        best: The best measurement among those that can be the answer.
+        value: Its value.
+    """
+    if learner.surrogate.outcome is not None:
+        return None
+    others = [each for each in eligible_observations(learner) if each[0].id != best.id]
+    if len(others) < MIN_OTHERS:
+        return None
+    values = np.array([value, *(y for _, y in others)])
+    if learner.surrogate.transform.log:
+        values = np.log(values)
+    signed = learner.goal.sign * values[1:]
+    lead = learner.goal.sign * float(values[0]) - float(signed.max())
+    size = float(np.abs(signed).max())
+    if lead <= max(MAX_LEAD_RANGES * float(np.ptp(signed)), MAX_LEAD_SIZES * size):
+        return None
+    return others[int(np.argmax(signed))]
 
 
 def indistinct(surrogate: Surrogate) -> tuple[str, str] | None:
@@ -151,21 +187,35 @@ def _far_from_prediction(
     )
 
 
-def _other_magnitude(value: float, others: Array) -> str | None:
-    """Return why a value is of another order of magnitude than given absolute values."""
-    if value == 0 or len(others) == 0:
+def _other_magnitude(value: float, others: Array, threshold: float | None) -> str | None:
+    """Return why a value is of another order of magnitude than what else is known.
+
+    A single value may be the tail of a peak, so that it does not tell the magnitude of the others.
+    A threshold tells how large values are, but not how small.
+
+    Args:
+        value: The value.
+        others: Absolute values of the others, without zeros. (q,)
+        threshold: Threshold that the values are compared with; None: there is none.
+    """
+    if value == 0:
         return None
-    decades = np.log10(others)
     own = float(np.log10(abs(value)))
-    low = float(decades.min())
-    high = float(decades.max())
-    reach = max(MAX_DECADES, high - low)
-    if low - reach <= own <= high + reach:
+    small = others if len(others) >= MIN_VALUES_FOR_MAGNITUDE else np.empty(0)
+    large = np.append(others, abs(threshold)) if threshold else small
+    known = np.log10(np.concatenate([large, small]))
+    if len(known) == 0:
         return None
-    word = "larger" if own > high else "smaller"
-    nearest = 10.0 ** (high if own > high else low)
-    known = f"what else is known here (about {nearest:.3g})"
-    return f"{value:.6g} is orders of magnitude {word} than {known}"
+    reach = max(MAX_DECADES, float(np.ptp(known)))
+    if own > float(known.max()) + reach:
+        word = "larger"
+        nearest = large.max()
+    elif len(small) and own < float(known.min()) - reach:
+        word = "smaller"
+        nearest = min(large.min(), small.min())
+    else:
+        return None
+    return f"{value:.6g} is orders of magnitude {word} than what else is known here (about {nearest:.3g})"
 
 
 def correction(id_: int) -> str:

@@ -30,6 +30,7 @@ from truvar.messages import for_interface, format_point
 from truvar.study.commands import Tell
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import DEFAULT_RETRIES, RunLimits
+from truvar.study.readings import Reading
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_integer
 
@@ -53,7 +54,7 @@ Callback = Callable[[Any, Suggestion, float], object]
 
 def run(
     study: BaseStudy,
-    f: Callable[..., float | tuple[float, float]],
+    f: Callable[..., float | tuple[float, float] | Reading],
     limits: RunLimits,
     *,
     executor: Any = None,
@@ -185,7 +186,7 @@ class _Run:
     def __init__(
         self,
         study: BaseStudy,
-        f: Callable[..., float | tuple[float, float]],
+        f: Callable[..., float | tuple[float, float] | Reading],
         limits: RunLimits,
         pool: WorkerPool | SimulatedPool,
         progress: Callable[[Any], object],
@@ -371,8 +372,8 @@ class _Run:
         for future in futures:
             suggestion = self.running[future]
             try:
-                value, cost = _measured(future.result())
-                self._tell(suggestion, value, cost)
+                reading = _measured(future.result())
+                self._tell(suggestion, reading)
             except BrokenExecutor as error:
                 interrupted.append(suggestion)
                 broken = error
@@ -386,15 +387,15 @@ class _Run:
             else:
                 self.n_consecutive = 0
                 self.progress(self.study)
-                self._call_back(suggestion, _number(value))
+                self._call_back(suggestion, _number(reading.value))
             del self.running[future]
         for suggestion, failure in failed:  # only now, as a failure may end the run
             self._handle_failure(suggestion, failure, self.to_repeat)
         return interrupted, broken
 
-    def _tell(self, suggestion: Suggestion, value: Any, cost: Any) -> None:
+    def _tell(self, suggestion: Suggestion, reading: Reading) -> None:
         """Tell a value that a program measured, which cannot be mistyped."""
-        self.study.execute(Tell(suggestion, value, cost=cost, typed=False)).warn(stacklevel=7)
+        self.study.execute(_command(suggestion, reading)).warn(stacklevel=7)
 
     def _call_back(self, suggestion: Suggestion, value: float) -> None:
         """Call the callbacks, all of them; one that returns True or a text ends the run."""
@@ -461,8 +462,8 @@ class _Run:
                 with suppress(
                     BaseException
                 ):  # the run ends for another reason, which must not be hidden
-                    value, cost = _measured(future.result())
-                    self.study.tell(self.running[future], value, cost=cost)
+                    reading = _measured(future.result())
+                    self.study.execute(_command(self.running[future], reading))
             for future in self.running:
                 future.cancel()
         finally:
@@ -478,19 +479,31 @@ def _number(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else float(value)
 
 
-def _measured(returned: Any) -> tuple[Any, Any]:
-    """Return the value that a function returned, and the cost if it returned both.
+def _command(suggestion: Suggestion, reading: Reading) -> Tell:
+    """Return the command that records a reading."""
+    return Tell(
+        suggestion,
+        reading.value,
+        cost=reading.cost,
+        typed=False,
+        noise_sd=reading.noise_sd,
+        reference=reading.reference,
+    )
+
+
+def _measured(returned: Any) -> Reading:
+    """Return what a function returned: a value, a value with its cost, or a reading.
 
     Raises:
         InvalidMeasurementError: If it returned None, NaN or an infinite number: it has no value.
     """
-    cost = None
-    value = returned
+    reading = returned if isinstance(returned, Reading) else Reading(returned)
     if isinstance(returned, tuple) and len(returned) == 2:
-        value, cost = returned
+        reading = Reading(*returned)
+    value = reading.value
     if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
         raise InvalidMeasurementError(f"the function returned {value}")
-    return value, cost
+    return reading
 
 
 def _reason(error: Exception) -> str:

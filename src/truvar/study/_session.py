@@ -25,7 +25,7 @@ from truvar.domain.action import Action
 from truvar.exceptions import ChangeCancelledError, Finished, StudyBusyError, TruvarError
 from truvar.storage.base import Event, EventLog, now
 from truvar.storage.forks import Lock, let_fork, locked_objects
-from truvar.study._events import action_to_details, model_key_text
+from truvar.study._events import action_to_details
 from truvar.study._state import StudyState
 
 T = TypeVar("T")
@@ -38,9 +38,8 @@ MAX_UNLOCKED_ATTEMPTS = (
     3  # to store a change that was computed without the write lock; then it is computed with it
 )
 FREE_TEXTS = ("reason", "text")  # details of events that people write
-UNLOCKED = frozenset(
-    {"run", "transaction"}
-)  # public methods of a study that take its lock step by step
+# public members of a study that take its lock step by step, or read nothing that is half changed
+UNLOCKED = frozenset({"run", "transaction", "domain", "goal"})
 TASK_POLL_SECONDS = 0.001  # between two looks at a task that has a transaction open
 
 
@@ -98,7 +97,7 @@ class EventWriter:
         event = Event(state.version + 1, now(), visible(self.author), kind, details)
         models = state.apply(event, action)
         if models:
-            details["models"] = {model_key_text(key): model for key, model in models.items()}
+            details["models"] = {str(key): model for key, model in models.items()}
         self._appended.append(event)
 
     @contextmanager
@@ -124,7 +123,7 @@ class EventWriter:
         last = self._appended[-1].details
         del last["with_next"]
         if models:
-            last["models"] = {model_key_text(key): model for key, model in models.items()}
+            last["models"] = {str(key): model for key, model in models.items()}
 
     def check_wanted(self) -> None:
         """Check that the change is still wanted: between two events, and before they are stored.

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from truvar.domain.action import Action
 from truvar.domain.exclusions import Place
+from truvar.domain.extension import Extension, Relocation
 from truvar.exceptions import SerializationError, TruvarError
+from truvar.models.fit import Model
 from truvar.models.hyperparameters import AnyModel
 from truvar.storage.base import Event, StudySummary
 from truvar.study._conclusions import Conclusions
@@ -25,8 +27,8 @@ from truvar.study._events import (
     ModelKey,
     StudyConfig,
     action_from_details,
-    model_count,
-    model_key,
+    fits_after,
+    with_fits,
 )
 from truvar.study.operations import (
     ActionOperation,
@@ -36,6 +38,7 @@ from truvar.study.operations import (
     Excluded,
     Exhausted,
     Expired,
+    Extended,
     Failed,
     Fitted,
     HistoryRow,
@@ -67,14 +70,19 @@ class StudyState:
     """The state of a study after the events that it was given.
 
     Args:
-        config: The settings of the study.
+        config: The settings that the study was created with.
 
     Attributes:
+        config: The present settings; only an extension of the domain changes them.
+        first_config: The settings that the study was created with.
+        settled_config: The settings after the last change that was completed, which may be read
+            while another thread changes the study.
         version: Number of the last event.
         changed_at: Time of the last event; None before the first.
         next_id: Id of the next suggestion or measurement; ids are never reused.
         leases: Until when pending suggestions are reserved, by id.
         learner: The model and Algorithm 1.
+        fitted: The model that was fitted to another data set; None: there is none.
         pending: Suggestions that are neither measured nor withdrawn, by id.
         expired: Suggestions whose leases ran out, by id; their values may still be told.
         positions: Every suggestion, or measurement that was not suggested, in order, but no
@@ -92,7 +100,8 @@ class StudyState:
     """
 
     def __init__(self, config: StudyConfig) -> None:
-        self.config = config
+        self.first_config = config
+        self.settled_config = config
         self.version = 0
         self.changed_at: datetime | None = None
         self.next_id = 1
@@ -109,7 +118,12 @@ class StudyState:
 
     def _restart(self) -> None:
         """Return to the state before the first operation."""
+        self.config = self.first_config
         self.learner = self.config.make_learner()
+        self.fitted: Model | None = None
+        # the extensions so far, each with the number of operations before it
+        self._relocations: list[tuple[int, Relocation]] = []
+        self._n_fits: int | None = None  # fits that the learner knows; None: not those of `_models`
         self.n_updates += 1
         self.pending: dict[int, Action] = {}
         self.expired: dict[int, Action] = {}
@@ -187,7 +201,6 @@ class StudyState:
             if outermost:
                 self.restore_point = None
             raise
-        self._models = self.learner.fitted_models
         self._learner_version = self.version
         if outermost:
             self.restore_point = None
@@ -226,7 +239,7 @@ class StudyState:
         self._learner_version = None
         self._operations[-1] = replace(last, with_next=False)
         self.deferred.observe(self)
-        self._models = self.learner.fitted_models
+        self._apply_operations()  # keeps the fits; there are no further operations
         self._learner_version = self.version
         return {count: model for count, model in self._models.items() if count not in known_models}
 
@@ -235,7 +248,7 @@ class StudyState:
         """Yield the state after each measurement up to a snapshot: one object, which changes.
 
         Args:
-            config: Settings of the study.
+            config: Settings that the study was created with.
             snapshot: The operations, with the values as they are known now.
         """
         state = StudyState(config)
@@ -248,7 +261,9 @@ class StudyState:
 
     def copy(self) -> StudyState:
         """Return an independent copy, which shares the settings."""
-        shared = [self.config, *vars(self.config).values(), *vars(self.config.prior).values()]
+        shared: list[Any] = []
+        for config in (self.first_config, self.config):
+            shared += [config, *vars(config).values(), *vars(config.prior).values()]
         return deepcopy(self, {id(part): part for part in shared})
 
     def snapshot(self) -> Snapshot:
@@ -311,9 +326,19 @@ class StudyState:
                 self._operations.append(Asked(action))
             case "told", Action():
                 with_next = details.get("with_next", False)
-                self._operations.append(Told(action, details["y"], details.get("key"), with_next))
+                told = Told(
+                    action,
+                    details["y"],
+                    details.get("key"),
+                    with_next,
+                    details.get("reference"),
+                    details.get("passing", False),
+                )
+                self._operations.append(told)
             case "corrected", Action():
                 first_changed, told = self._find(Told, details["id"])
+                # A correction does not move a measurement: the event has its present site.
+                action = replace(action, site=told.action.site)
                 self._operations[first_changed] = replace(told, action=action, y=details["y"])
                 self._discard_models_after(first_changed)
             case "withdrawn", _ if self.observation(details["id"]) is not None:
@@ -334,13 +359,16 @@ class StudyState:
                 self._operations.append(Exhausted())
             case "fitted", _:
                 self._operations.append(Fitted(details["model"]))
+            case "extended", _:
+                self._operations.append(Extended(Extension.from_details(details)))
             case _:
                 raise SerializationError(
                     f"unknown kind of event {event.kind!r}, written by another version of truvar; "
                     "update truvar"
                 )
         for key, model in details.get("models", {}).items():
-            self._models[model_key(key)] = model
+            self._models[ModelKey.parse(key)] = model
+            self._n_fits = None
         return first_changed
 
     def _find(self, kind: type[A], id_: int) -> tuple[int, A]:
@@ -370,12 +398,12 @@ class StudyState:
         told = [each for each in self._operations[:index] if isinstance(each, Told)]
 
         def n_before(key: ModelKey) -> int:
-            if isinstance(key, int):
+            if key.quantity is None:
                 return len(told)
-            return sum(key[0] in each.y for each in told)
+            return sum(key.quantity in each.y for each in told)
 
         self._models = {
-            key: model for key, model in self._models.items() if model_count(key) <= n_before(key)
+            key: model for key, model in self._models.items() if key.n_observations <= n_before(key)
         }
 
     # -- queries
@@ -403,17 +431,25 @@ class StudyState:
 
     def observation(self, id_: int) -> tuple[Action, Any] | None:
         """Return the measurement with that id and its present value; None if there is none."""
-        for operation in self._operations:
+        for index, operation in enumerate(self._operations):
             if isinstance(operation, Told) and operation.action.id == id_:
-                return operation.action, operation.y
+                return _relocated(self._relocations, index, operation.action), operation.y
         return None
 
     def attempt(self, id_: int) -> Action | None:
         """Return the suggestion or measurement with that id, withdrawn or not; None: unknown."""
-        for operation in reversed(self._operations):
+        for index, operation in reversed(list(enumerate(self._operations))):
             if isinstance(operation, ActionOperation) and operation.action.id == id_:
-                return operation.action
+                return _relocated(self._relocations, index, operation.action)
         return None
+
+    def observed_so_far(self) -> list[tuple[Action, Any]]:
+        """Return the measurements of the operations that were applied, with their present sites."""
+        return [
+            (_relocated(self._relocations, index, operation.action), operation.y)
+            for index, operation in enumerate(self._operations[: self._n_applied])
+            if isinstance(operation, Told)
+        ]
 
     def id_with_key(self, key: str) -> int | None:
         """Return the id of the measurement that was told with that key; None if there is none."""
@@ -427,21 +463,59 @@ class StudyState:
         found = [self.id_with_key(key) for key in keys if key is not None]
         return [id_ for id_ in found if id_ is not None]
 
-    @property
-    def keys(self) -> dict[int, str]:
-        """The caller's keys of measurements, by id."""
-        return {
-            each.action.id: each.key
-            for each in self._operations
-            if isinstance(each, Told) and each.key
-        }
+    def told_texts(self, name: Literal["key", "reference"]) -> dict[int, str]:
+        """Return the caller's keys of measurements, or references to their raw data, by id."""
+        told = [each for each in self._operations if isinstance(each, Told)]
+        return {each.action.id: getattr(each, name) for each in told if getattr(each, name)}
 
     # -- operations
     # ----------------------------------------------------------------------------------------------
 
+    def extend(self, config: StudyConfig) -> Relocation:
+        """Go on with the settings of an extended domain, and a learner without measurements.
+
+        Returns:
+            Where the points of the domain before are now.
+        """
+        self._models = with_fits(self._models, len(self._relocations), self.learner.fitted_models)
+        relocation = Relocation(self.config.domain, config.domain)
+        self.config = config
+        self.learner = config.make_learner()
+        self._relocations.append((self._n_applied, relocation))
+        self._give_fits()
+        self.pending = {id_: relocation.action(each) for id_, each in self.pending.items()}
+        self.expired = {id_: relocation.action(each) for id_, each in self.expired.items()}
+        return relocation
+
+    def _give_fits(self) -> None:
+        """Let the learner know the fits on the present domain, so that none is repeated."""
+        fits = fits_after(self._models, len(self._relocations))
+        self.learner.fitted_models = fits
+        self._n_fits = len(fits)
+
     def _apply_operations(self) -> None:
-        """Apply the operations that were not applied yet."""
-        self.learner.fitted_models = self._models
+        """Apply the operations that were not applied yet, and keep the fits that were made."""
+        if self._n_fits is None:
+            self._give_fits()
         while self._n_applied < len(self._operations):
             self._operations[self._n_applied].apply(self)
             self._n_applied += 1
+        fits = self.learner.fitted_models
+        if len(fits) != self._n_fits:
+            self._models = with_fits(self._models, len(self._relocations), fits)
+            self._n_fits = len(fits)
+        self.settled_config = self.config
+
+
+def _relocated(relocations: Sequence[tuple[int, Relocation]], index: int, action: Action) -> Action:
+    """Return the action of an operation with its site in the present domain.
+
+    Args:
+        relocations: The extensions, each with the number of operations before it.
+        index: Index of the operation.
+        action: Its action.
+    """
+    for n_before, relocation in relocations:
+        if index < n_before:
+            action = relocation.action(action)
+    return action

@@ -12,12 +12,12 @@ from truvar._deprecation import deprecated_attribute
 from truvar._typing import Array
 from truvar.acquisition import Policy
 from truvar.domain.costs import NoiseLevels, Tasks
-from truvar.domain.goals import Goal
 from truvar.domain.quantity import QuantityName
 from truvar.domain.repeats import Repeats
 from truvar.domain.vehicles import Vehicle
 from truvar.inference.limits import StatementLimits, StopCheck
 from truvar.study._command_methods import CommandMethods
+from truvar.study._view_methods import ViewMethods
 from truvar.study.limits import RunLimits
 from truvar.study.lookahead import Lookahead
 from truvar.study.records import FailureRecord, MeasurementRecord, measurement_frame
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseStudy(CommandMethods):
+class BaseStudy(CommandMethods, ViewMethods):
     """A study, here or on a server.
 
     Attributes:
         name: Name of the study.
         author: Author of the events that this object writes.
-        domain: The candidate points.
-        goal: The optimum or level set to find, with `monotone` as it is in use.
         policy: The policy that chooses the next measurement.
         seed: Seed of everything that is drawn.
         tasks: The tasks that may be measured; None if there is only the target.
@@ -53,7 +51,6 @@ class BaseStudy(CommandMethods):
     name: str | None
     author: str
     who = deprecated_attribute("author", removed_in="0.5.0")
-    goal: Goal
     policy: Policy
     seed: int
     tasks: Tasks | None

@@ -95,6 +95,13 @@ ARGUMENTS: dict[str, Argument] = {
         is_option=True,
         is_measured=True,
     ),
+    "reference": Argument(
+        str,
+        "Where the raw data of the measurement are, such as a file or the id of a run.",
+        {"min_length": 1, "max_length": MAX_REASON_LENGTH},
+        is_option=True,
+        is_measured=True,
+    ),
     "level": Argument(
         int,
         "Noise level that was used, if a point is given.",
@@ -105,6 +112,9 @@ ARGUMENTS: dict[str, Argument] = {
     "task": Argument(str, "Task that was measured, if a point is given.", is_option=True),
     "key": Argument(
         str, "Sent again with the same key, a measurement counts once.", {"pattern": _KEY_PATTERN}
+    ),
+    "passing": Argument(
+        bool, "The point was passed on a track, so that the vehicle is not there any more."
     ),
     "was": Argument(
         float,
@@ -122,7 +132,7 @@ ARGUMENTS: dict[str, Argument] = {
 }
 
 
-Target = Literal["measurement", "value", "point", "place", "text"]
+Target = Literal["measurement", "value", "point", "place", "domain", "text"]
 
 
 @dataclass(frozen=True)
@@ -132,8 +142,9 @@ class Interface:
     Attributes:
         target: What the command is about, which decides how it is named and answered: a suggestion
             or "measurement" by its id, the "value" of one (the fields `what` and `y`), a "point" by
-            its coordinates or the id of its suggestion, a "place" as `exclude` takes it, or nothing
-            but a "text" (the field of that name).
+            its coordinates or the id of its suggestion, a "place" as `exclude` takes it, the
+            "domain" with further points as `extend` takes them, or nothing but a "text" (the field
+            of that name).
         done: Participle with which the command line reports it.
         summary: Summary of the route, an imperative without a period.
         help: Help of the subcommand, an imperative without a capital and a period.
@@ -197,7 +208,7 @@ class Command:
 
     Attributes:
         name: Name of the command, which is also that of its route below a study.
-        rewrites: Whether the command concerns an earlier measurement, so that all later ones are
+        rewrites: Whether the command concerns earlier measurements, so that all later ones are
             taken in again.
         resumes: Whether the reason why a run ended no longer holds after it.
     """
@@ -270,6 +281,8 @@ class Tell(Command):
     exposure: float | None = None
     typed: bool = True
     noise_sd: float | None = None
+    reference: str | None = None
+    passing: bool = False
 
     def check(self) -> Self:
         """Return the command with value, noise variance, cost and exposure as floats.
@@ -277,8 +290,10 @@ class Tell(Command):
         Raises:
             InvalidMeasurementError: If one of them cannot be used.
         """
-        from truvar.study._inputs import check_exposure, check_measurement
+        from truvar.study._inputs import check_exposure, check_measurement, check_reference
 
+        if self.reference is not None:
+            check_reference(self.reference)
         value, noise, cost = check_measurement(self.y, self.noise, self.cost, self.noise_sd)
         exposure = None if self.exposure is None else check_exposure(self.exposure)
         is_checked = (noise, cost, exposure) == (self.noise, self.cost, self.exposure)
@@ -423,6 +438,28 @@ class Allow(Command):
 
 
 @dataclass(frozen=True)
+class Extend(Command):
+    """Add further points to the domain, or widen it."""
+
+    name: ClassVar[str] = "extend"
+    rewrites: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
+
+    what: Any
+    reason: str | None = None
+
+    def check(self) -> Self:
+        """Return the command with lists of values by column, or a table.
+
+        Raises:
+            TruvarError: If it is neither.
+        """
+        from truvar.domain.extension import as_values
+
+        return replace(self, what=as_values(self.what))
+
+
+@dataclass(frozen=True)
 class Fail(Command):
     """Record that a measurement failed."""
 
@@ -523,6 +560,16 @@ INTERFACES: dict[type[Command], Interface] = {
         words=_PLACE,
         example="truvar allow 5\ntruvar allow lake.db 'distance_m > 1200'\ntruvar allow --all",
         everywhere=True,
+    ),
+    Extend: Interface(
+        target="domain",
+        done="extended",
+        summary="Add further points to the domain, or widen it",
+        help="add rows to a table, values to the axes of a grid, or widen a box",
+        words="table with further rows, such as more.csv; or values by column: further ones of an "
+        "axis, the ends of a side of a box",
+        example="truvar extend more.csv\n"
+        "truvar extend lake.db x=0,2 --reason 'the boat can go further'",
     ),
     Note: Interface(
         target="text",

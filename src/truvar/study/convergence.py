@@ -118,7 +118,7 @@ def past_scores(
     """Yield the expected score after given numbers of measurements.
 
     Args:
-        config: Settings of the study.
+        config: Settings that the study was created with.
         snapshot: Its present operations; the study itself is not touched.
         steps: Numbers of measurements.
     """
@@ -141,7 +141,7 @@ def score_source(study: Study, result: Result) -> tuple[StudyConfig, Snapshot, S
         result: Its present result.
     """
     present = ScoreAfter(result.steps, result.spent, _score(result.statements))
-    return study._state.config, study._state.snapshot(), present
+    return study._state.first_config, study._state.snapshot(), present
 
 
 def _score(joint: JointStatements) -> Estimate:

@@ -106,7 +106,7 @@ def _replay(events: list[Event]) -> tuple[StudyState | None, int, str | None]:
     try:
         state.replay(events)
     except Exception:
-        state = StudyState(state.config)
+        state = StudyState(state.first_config)
     else:
         return state, len(events), None
     for count, event in enumerate(events):

@@ -41,7 +41,17 @@ if TYPE_CHECKING:
     from truvar.study.study import Study
 
 # of measurements beside id, coordinates and value; who: a vehicle
-_OPTION_COLUMNS = ("noise", "noise_sd", "cost", "exposure", "level", "task", "vehicle", "who")
+_OPTION_COLUMNS = (
+    "noise",
+    "noise_sd",
+    "cost",
+    "exposure",
+    "level",
+    "task",
+    "vehicle",
+    "who",
+    "reference",
+)
 _IGNORED_COLUMNS = (
     "index",
     "label",
@@ -527,7 +537,7 @@ class MeasurementReader:
             cell = cells.get(self._columns[name])
             if cell is None:
                 continue
-            if name == "task":
+            if name in ("task", "reference"):
                 options[name] = unquote_cell(str(cell))
             elif name in ("vehicle", "who"):
                 if self._has_vehicles:

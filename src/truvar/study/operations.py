@@ -1,7 +1,8 @@
 """Operations: the effects of events on the state of a study, one class each.
 
-A correction replaces the `Told` of the measurement that it corrects, and a withdrawn measurement
-has no operation left. A new kind of event is a class here and a case of `StudyState._record`.
+An extension goes on with another learner. A correction replaces the `Told` of the measurement that
+it corrects, and a withdrawn measurement has no operation left. A new kind of event is a class here
+and a case of `StudyState._record`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from truvar._typing import Array
+from truvar.algorithm.continuation import continue_learner
 from truvar.domain.action import Action
 from truvar.domain.exclusions import Place
+from truvar.domain.extension import Extension
+from truvar.study._extension import extended_config
 
 if TYPE_CHECKING:
     from truvar.models.fit import Model
@@ -94,11 +98,15 @@ class Told(ActionOperation):
         key: The caller's key, by which a repeated `tell` is recognised.
         with_next: Whether the model takes it together with the next value, which follows
             immediately.
+        reference: Where its raw data are; None without such.
+        passing: Whether the vehicle only passed the point, so that it is not its position.
     """
 
     y: Any
     key: str | None = None
     with_next: bool = False
+    reference: str | None = None
+    passing: bool = False
 
     def apply(self, state: StudyState) -> None:
         action = self.action
@@ -122,7 +130,8 @@ class Told(ActionOperation):
         else:
             state.learner.observe(action, self.y, pending)
             state.beta_history.append(beta)
-        if state.pending.pop(action.id, None) is None and action.repeats is None:
+        was_suggested = state.pending.pop(action.id, None) is not None
+        if not was_suggested and action.repeats is None and not self.passing:
             state.positions.append(Visit(action.id, action.point, action.vehicle))
         state.expired.pop(action.id, None)
         state.exhausted = False
@@ -197,7 +206,7 @@ class Expired(Withdrawn):
     """The lease of a suggestion ran out; its value may still be told."""
 
     def apply(self, state: StudyState) -> None:
-        state.expired[self.action.id] = self.action
+        state.expired[self.action.id] = state.pending[self.action.id]
         super().apply(state)
 
 
@@ -255,6 +264,35 @@ class Fitted(Operation):
 
     def apply(self, state: StudyState) -> None:
         state.learner.adopt(self.model)
+        state.fitted = self.model
+        state.n_updates += 1
+
+
+@dataclass(frozen=True)
+class Extended(Operation):
+    """The domain was extended: a new learner takes all that was measured so far.
+
+    Attributes:
+        extension: The further points.
+    """
+
+    extension: Extension
+
+    def apply(self, state: StudyState) -> None:
+        previous = state.learner
+        relocation = state.extend(extended_config(state.config, self.extension))
+        if state.fitted is not None:
+            state.learner.adopt(state.fitted)
+        beta = state.learner.state.epoch.beta
+        continue_learner(
+            state.learner,
+            previous,
+            relocation,
+            state.observed_so_far(),
+            list(state.pending.values()),
+        )
+        state.beta_history = len(state.beta_history) * [beta]
+        state.exhausted = False
         state.n_updates += 1
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from truvar.messages import for_interface, format_coordinates
 from truvar.study.records import MeasurementRecord
+from truvar.tabular.labels import label_text
 
 if TYPE_CHECKING:
     from truvar.study._state import StudyState
@@ -34,8 +35,11 @@ def _message(record: MeasurementRecord) -> str:
         cli=f"correct it with truvar correct {id_} VALUE or remove it with truvar withdraw {id_}",
         http="correct or withdraw it",
     )
+    place = format_coordinates(record.point)
+    if record.label is not None and record.label != record.index:
+        place = f"{label_text(record.label)}, {place}"
     return (
-        f"measurement {id_} (value {record.value:.6g} at {format_coordinates(record.point)}) is so "
+        f"measurement {id_} (value {record.value:.6g} at {place}) is so "
         "far from what the "
         f"other values say that the model leaves it out as an outlier; if it is an error, {remedy}; "
         "if not, measure "

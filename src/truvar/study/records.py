@@ -42,6 +42,7 @@ class MeasurementRecord:
         values: The measured values by quantity, if there are several.
         exposure: The exposure that it was told with; None without one.
         cost_told: Whether `cost` was told rather than expected; None unless costs are learned.
+        reference: Where its raw data are; None without such.
     """
 
     id: int
@@ -60,6 +61,7 @@ class MeasurementRecord:
     values: Mapping[str, float] | None = None
     exposure: float | None = None
     cost_told: bool | None = None
+    reference: str | None = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
@@ -107,8 +109,9 @@ class FailureRecord:
 def _json_fields(record: MeasurementRecord | FailureRecord) -> dict[str, Any]:
     data = asdict(record)
     data["who"] = data.pop("vehicle")  # as earlier releases call it
-    if data.get("exposure", 0) is None:
-        del data["exposure"]
+    for name in ("exposure", "reference"):
+        if data.get(name, 0) is None:
+            del data[name]
     return data
 
 
@@ -139,7 +142,8 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
     """Return the measurements of a study in the order in which they were told."""
     domain = state.config.domain
     tasks = state.config.prior.tasks
-    keys = state.keys
+    keys = state.told_texts("key")
+    references = state.told_texts("reference")
     spent = 0.0
     records = []
     failed = state.learner.failures
@@ -168,6 +172,7 @@ def measurement_records(state: StudyState) -> list[MeasurementRecord]:
                 values=several[position],
                 exposure=action.exposure,
                 cost_told=action.cost_told,
+                reference=references.get(action.id),
             )
         )
     return records
@@ -201,6 +206,7 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
         "who": [record.vehicle for record in records],
         "repeats": [record.repeats for record in records],
         "exposure": [record.exposure for record in records],
+        "reference": [record.reference for record in records],
     }
     types = {"repeats": "Int64", "exposure": "float64"}
     for name, own in more.items():

@@ -17,7 +17,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.geo import CLASSES, to_geopandas, to_xarray
 from truvar.domain.given_context import rows_in_context
 from truvar.domain.goals import AllOf, Bands, ConstrainedOptimum, Goal, LevelSet
-from truvar.domain.labels import with_other_columns
+from truvar.domain.labels import with_label, with_other_columns
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
 from truvar.inference.bands import true_f1
 from truvar.inference.certificate import Certificate, with_joint_statements
@@ -45,6 +45,9 @@ from truvar.validation import check_truth
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MISSING_CLASS = np.int8(-128)  # class of a grid point outside the domain, in a NetCDF file
+_EVEN_ODDS = 0.5  # probability of a success below which a failure is likelier
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class BestObserved:
         point: Coordinates by column name.
         value: The measured value.
         label: Label of the row in the user's own table; None if there is no table.
+        plausible: The best of the other measurements, if the value is so far beyond all of them
+            that it may be a mistake; None otherwise.
     """
 
     id: int
@@ -87,10 +92,31 @@ class BestObserved:
     point: dict[str, Any]
     value: float
     label: Any = None
+    plausible: BestObserved | None = None
+
+    @property
+    def shown(self) -> BestObserved:
+        """The measurement to show as the best so far: the plausible one, if they differ."""
+        return self.plausible or self
+
+    @property
+    def remark(self) -> str:
+        """Text about the value that is not shown; empty if it is shown."""
+        if self.plausible is None:
+            return ""
+        return (
+            f"; measurement {self.id} has {self.value:.6g}, far beyond all others: check it, or "
+            "measure there again"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {**asdict(self), "label": label_to_json(self.label)}
+        data = {**asdict(self), "label": label_to_json(self.label)}
+        if self.plausible is None:
+            del data["plausible"]
+        else:
+            data["plausible"] = self.plausible.to_dict()
+        return data
 
 
 @dataclass(frozen=True)
@@ -171,23 +197,25 @@ class Result(MapProperties):
 
     def __repr__(self) -> str:
         rows = [("answer", text) for text in self.certificate.statement.splitlines()]
-        return text_card("Result", self._subtitle, rows)
+        return text_card("Result", self._subtitle, [*rows, *_not_counted(self)])
 
     def _repr_html_(self) -> str:
         rows = [("answer", self.certificate.statement)]
         if self.best_observed is not None and self.goal.seeks_optimum:
-            point = format_coordinates(self.best_observed.point)
-            rows.append(("best so far", f"{self.best_observed.value:.6g} at {point}"))
+            best = self.best_observed.shown
+            point = with_label(self.domain, best.point, format_coordinates(best.point))
+            rows.append(("best so far", f"{best.value:.6g} at {point}{self.best_observed.remark}"))
         if not self.model_check.ok:
             rows.append(("model check", f"failed: {self.model_check.message}"))
+        rows += _not_counted(self)
         if self.reason is not None:
             rows.append(("stopped", self.reason))
         return html_card("Result", self._subtitle, rows)
 
     @property
     def _subtitle(self) -> str:
-        count = "1 measurement" if self.steps == 1 else f"{self.steps} measurements"
-        return f"{count}, cost {self.spent:.6g}, {len(self.mean)} points"
+        count = _count(self.steps, "measurement")
+        return f"{count}, cost {self.spent:.6g}, {_count(len(self.mean), 'point')}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for `pickle` and `copy`, with the joint statements in place of the model they come from."""
@@ -207,6 +235,13 @@ class Result(MapProperties):
     def infeasible_share(self) -> float:
         """Expected share of the domain that cannot be measured: excluded, or likely to fail."""
         return 0.0 if self.feasibility is None else float(1.0 - self.feasibility.mean())
+
+    @property
+    def n_likely_to_fail(self) -> int:
+        """Number of points, excluded ones left out, where a failure is likelier than a success."""
+        if self.feasibility is None or self.excluded is None:
+            return 0
+        return int((~self.excluded & (self.feasibility < _EVEN_ODDS)).sum())
 
     @cached_property
     def statements(self) -> JointStatements:
@@ -589,6 +624,8 @@ class Result(MapProperties):
             "flag_meanings": " ".join(CLASSES),
         }
         dataset[name].attrs.update(flags)
+        # By the CF conventions the flags have the type of the variable, also where points are missing.
+        dataset[name].encoding.update({"dtype": "int8", "_FillValue": _MISSING_CLASS})
         return dataset
 
     def to_dict(self) -> dict[str, Any]:
@@ -619,6 +656,7 @@ class Result(MapProperties):
             "failed": self.n_failed,
             "excluded": self.n_excluded,
             "infeasible_share": self.infeasible_share,
+            "likely_to_fail": self.n_likely_to_fail,
             "epsilon": None if self.epsilon == inf else self.epsilon,
             "certificate": self.certificate.to_dict(),
             "model_check": self.model_check.to_dict(),
@@ -642,3 +680,21 @@ def _counts(classes: Classification) -> dict[str, Any]:
         names = enumerate(classes.band_names)
         counts["bands"] = {name: int((classes.band == k).sum()) for k, name in names}
     return counts
+
+
+def _count(number: int, noun: str) -> str:
+    """Return a number of things, such as "1 point" or "3 points"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _not_counted(result: Result) -> list[tuple[str, str]]:
+    """Return measurements and points that the answer is without, as rows of a card."""
+    rows = []
+    if result.n_failed:
+        rows.append(("failed", _count(result.n_failed, "measurement")))
+    if result.outliers:
+        ids = ", ".join(map(str, result.outliers))
+        rows.append(("left out", f"{_count(len(result.outliers), 'outlier')}: measurement {ids}"))
+    if result.n_excluded:
+        rows.append(("excluded", f"{result.n_excluded} of {_count(len(result.mean), 'point')}"))
+    return rows

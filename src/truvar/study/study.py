@@ -30,6 +30,7 @@ from truvar.engines import EngineLike
 from truvar.exceptions import (
     DamagedStudyError,
     InvalidArgumentError,
+    StudyExistsError,
     TruvarError,
 )
 from truvar.inference.inputs import predict, predict_measurement
@@ -42,6 +43,7 @@ from truvar.storage.base import EventLog, whoami
 from truvar.storage.memory import InMemoryEventLog
 from truvar.storage.serialization import study_from_json, study_to_json
 from truvar.study._events import StudyConfig
+from truvar.study._existing import check_if_exists, check_same_settings, existing_event_log
 from truvar.study._handlers import HANDLERS
 from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
@@ -91,8 +93,9 @@ class Study(BaseStudy, LocalViews):
     Args:
         domain: Where to look, such as `Domain.grid(x=..., y=...)`.
         goal: What to look for: `Maximize()`, `Minimize()` or `LevelSet(7.0)`.
-        kernel: A scikit-learn kernel; or the family to learn from the measurements: its name,
-            `Learned(...)`, or None for the default family.
+        kernel: A scikit-learn kernel, whose hyperparameters are fixed as given; or the family to
+            learn from the measurements: its name, `Learned(...)`, or None for the default family.
+            `Learned(kernel=ConstantKernel() * RBF())` learns those of a scikit-learn kernel.
         mean: Prior mean. A number is a constant; None: a constant that is estimated from the
             measurements. The name of a column of the domain's table, an array with a value per
             point of the domain, or a function of points (q, d) that returns (q,) is a mean
@@ -138,6 +141,8 @@ class Study(BaseStudy, LocalViews):
         store: URL of the database that keeps the study, such as "sqlite:///lake.db", or an empty
             event log; default: memory.
         name: Name of the study; required in a database.
+        if_exists: What to do if the store has a study of that name: "fail", or "load" to continue
+            it, which must have been created with the same settings.
         author: Author of the events that this object writes; default: the user and the machine. If
             it is the name of a vehicle, that vehicle asks and measures.
 
@@ -147,7 +152,8 @@ class Study(BaseStudy, LocalViews):
         UnknownPolicyError: If there is no policy of that name.
         UnsupportedGoalError: If the policy or a limit does not serve the goal.
         SerializationError: If the study is to be stored and one of its settings cannot be.
-        StudyExistsError: If the store has a study of that name already.
+        StudyExistsError: If the store has a study of that name already, and it is not to be
+            loaded or has other settings.
 
     Example:
         >>> study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 50)), tv.LevelSet(0.5))
@@ -183,8 +189,10 @@ class Study(BaseStudy, LocalViews):
         unit: str | None = None,
         store: str | EventLog | None = None,
         name: str | None = None,
+        if_exists: Literal["fail", "load"] = "fail",
         author: str | None = None,
     ) -> None:
+        check_if_exists(if_exists, store)
         if not isinstance(domain, Domain):
             raise InvalidArgumentError(
                 f"domain must be a Domain, got {domain!r}; give one such as Domain.grid(x=[0, 1])"
@@ -228,10 +236,20 @@ class Study(BaseStudy, LocalViews):
             config = _stored_config(config)
         state = StudyState(config)
         check_starts(state)
+        loaded = _existing_state(config, store, name) if if_exists == "load" else None
+        if loaded is not None:
+            self._initialize(*loaded, name, author)
+            return
         event_log = InMemoryEventLog() if store is None else _new_event_log(store, name)
         self._initialize(state, event_log, name, author)
-        with self._session.transaction(self.author) as write:
-            write("created", **config.to_details())
+        try:
+            with self._session.transaction(self.author) as write:
+                write("created", **config.to_details())
+        except StudyExistsError:  # another process was faster
+            loaded = _existing_state(config, store, name) if if_exists == "load" else None
+            if loaded is None:
+                raise
+            self._initialize(*loaded, name, author)
 
     def _initialize(
         self, state: StudyState, event_log: EventLog, name: str | None, author: str | None
@@ -240,8 +258,6 @@ class Study(BaseStudy, LocalViews):
         actions = state.learner.actions
         self.name = name
         self.author = author or whoami()
-        self.domain = config.domain
-        self.goal = config.goal
         self.policy = config.policy
         self.seed = config.seed
         self.tasks = config.prior.tasks
@@ -280,22 +296,7 @@ class Study(BaseStudy, LocalViews):
             DamagedStudyError: If the events do not make a study.
         """
         study = cls.__new__(cls)
-        try:
-            events = event_log.since(0)
-            state = None if source is None else _copied_state(source, events)
-            state = state or StudyState(StudyConfig.from_details(events[0].details))
-            state.replay(events[state.version :])
-            check_summary = getattr(event_log, "check_summary", None)
-            if check_summary is not None:
-                check_summary(state.summary)
-        except TruvarError:
-            raise
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DamagedStudyError(
-                f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy "
-                "of its store"
-            ) from error
-        study._initialize(state, event_log, name, author)
+        study._initialize(_replayed(event_log, name, source), event_log, name, author)
         return study
 
     def __reduce__(self) -> Any:
@@ -386,6 +387,14 @@ class Study(BaseStudy, LocalViews):
 
     # -- what is known
     # ----------------------------------------------------------------------------------------------
+
+    @property
+    def domain(self) -> Domain:
+        return self._state.settled_config.domain
+
+    @property
+    def goal(self) -> Goal:
+        return self._state.settled_config.goal
 
     @property
     def version(self) -> int:
@@ -514,6 +523,35 @@ class Study(BaseStudy, LocalViews):
     together = deprecated_alias("transaction", removed_in="0.4.0")
 
 
+def _replayed(event_log: EventLog, name: str | None, source: Study | None = None) -> StudyState:
+    """Return the state that the events of a log lead to.
+
+    Args:
+        event_log: The event log; its first event holds the problem.
+        name: Name of the study.
+        source: Another object of the same study, whose state is copied.
+
+    Raises:
+        DamagedStudyError: If the events do not make a study.
+    """
+    try:
+        events = event_log.since(0)
+        state = None if source is None else _copied_state(source, events)
+        state = state or StudyState(StudyConfig.from_details(events[0].details))
+        state.replay(events[state.version :])
+        check_summary = getattr(event_log, "check_summary", None)
+        if check_summary is not None:
+            check_summary(state.summary)
+    except TruvarError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedStudyError(
+            f"the events of the study {name!r} are damaged ({error!r}); use an undamaged copy "
+            "of its store"
+        ) from error
+    return state
+
+
 def _copied_state(source: Study, events: Sequence[StoredEvent]) -> StudyState | None:
     """Return a copy of the state of a study, if these are its events; None otherwise."""
     state: StudyState = source._session.call(source._state.copy)
@@ -567,3 +605,19 @@ def _start_index(domain: Domain, start: Any, seed: int) -> int | None:
             "one of them"
         )
     return int(start)
+
+
+def _existing_state(
+    config: StudyConfig, store: Any, name: str | None
+) -> tuple[StudyState, EventLog] | None:
+    """Return the study that the store has under that name; None if it has none.
+
+    Raises:
+        StudyExistsError: If its settings differ from those given.
+    """
+    event_log = existing_event_log(store, name)
+    if event_log is None:
+        return None
+    state = _replayed(event_log, name)
+    check_same_settings(config, state.config, name)
+    return state, event_log

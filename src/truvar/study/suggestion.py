@@ -75,21 +75,32 @@ class Suggestion:
         named = [f"{name}={value!r}" for name, value in own if value is not None]
         if self.times > 1:
             named.append(f"times={self.times}")
-        numbers = [f"{name}={getattr(self, name)!r}" for name in ("noise", "cost", "gain")]
+        numbers = [
+            f"{name}={float(f'{getattr(self, name):.6g}')!r}" for name in ("noise", "cost", "gain")
+        ]
         return f"Suggestion({', '.join(named + numbers)})"
 
     def _repr_html_(self) -> str:
         precision = "exact" if self.noise == 0 else f"± {sqrt(self.noise):.3g}"
         rows = [
-            ("measure", format_coordinates(self.point)),
+            ("measure", self._place),
             ("quantities", ", ".join(self.quantities or ("None",))),
-            *[(name, str(getattr(self, name))) for name in ("label", "level", "task", "vehicle")],
+            *[(name, str(getattr(self, name))) for name in ("level", "task", "vehicle")],
             ("batch", str(repeated_places([self]))),
             ("precision", precision if self.outcome is None else "None"),
-            ("cost", _describe_cost(self)),
+            ("cost", describe_cost(self)),
+            ("why", f"study.explain({self.id})"),
             ("then", f"study.tell({self.id}, VALUE)"),
         ]
         return html_card(f"Suggestion {self.id}", "", [row for row in rows if row[1] != "None"])
+
+    @property
+    def _place(self) -> str:
+        """The label, if the row has one that says more than its position, and the coordinates."""
+        coordinates = format_coordinates(self.point)
+        if self.label is None or self.label == self.index:
+            return coordinates
+        return f"{label_text(self.label)} ({coordinates})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
@@ -116,7 +127,7 @@ def repeated_places(batch: Sequence[Suggestion]) -> str | None:
     return ", ".join(dict.fromkeys(texts)) or None
 
 
-def _describe_cost(suggestion: Suggestion) -> str:
+def describe_cost(suggestion: Suggestion) -> str:
     """Return the cost of a suggestion in words, such as "12", or "expected 12 (9 to 17)"."""
     if suggestion.cost_interval is None:
         return f"{suggestion.cost:.6g}"

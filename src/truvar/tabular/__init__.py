@@ -32,10 +32,10 @@ __all__, __getattr__, __dir__ = offer(
             "decode",
             "excel_rows",
             "is_excel",
+            "is_netcdf",
             "parse_table",
             "read_table",
             "row_names",
-            "write_excel",
         ),
     },
 )

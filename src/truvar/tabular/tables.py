@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _LONGEST_REPR = 200  # characters of something else than a table that a message repeats
 _EXCEL_SUFFIXES = (".xlsx", ".xlsm")
+_NETCDF_SUFFIXES = (".nc", ".nc4", ".cdf")
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # Excel's "Unicode text" begins with one of them
 
 
@@ -167,6 +168,11 @@ def is_excel(path: str | Path) -> bool:
     return str(path).lower().endswith(_EXCEL_SUFFIXES)
 
 
+def is_netcdf(path: str | Path) -> bool:
+    """Return whether a path has the suffix of a NetCDF file."""
+    return str(path).lower().endswith(_NETCDF_SUFFIXES)
+
+
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a CSV file, or the first sheet of an Excel workbook.
 
@@ -174,6 +180,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
         InvalidDomainError: If there is no such file, or it cannot be read.
         MissingDependencyError: If it is a workbook and openpyxl is not installed.
     """
+    if is_netcdf(path) and Path(path).exists():
+        raise InvalidDomainError(
+            f"{path} is a NetCDF file, not a table; give Domain.from_xarray({str(path)!r})"
+        )
     try:
         if is_excel(path):
             header, *rows = excel_rows(path)
@@ -300,17 +310,6 @@ def _to_frame(content: DelimitedText) -> pd.DataFrame:
         whole = bool(column.notna().all()) and all(cell.lstrip("+-").isdecimal() for cell in cells)
         columns[name] = column.astype(int) if whole else column
     return pd.DataFrame(columns)
-
-
-def write_excel(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a table to an Excel workbook.
-
-    Raises:
-        MissingDependencyError: If openpyxl is not installed.
-        OSError: If the file cannot be written.
-    """
-    import_optional("openpyxl", "an Excel workbook", "excel")
-    frame.to_excel(path, index=False, engine="openpyxl")
 
 
 def row_names(frame: pd.DataFrame, label: str | None) -> pd.Index:

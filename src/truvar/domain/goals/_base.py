@@ -145,6 +145,10 @@ class Goal(ABC):
         """Return the epsilon of Definition 3.1 if the bounds hold, for every undecided point."""
         return self.epsilon(regions, lower, upper)
 
+    def with_weights(self, weights: Array) -> Self:
+        """Return the goal with a weight for every point, where points can matter differently."""
+        return self
+
     def weights_on(self, domain: Domain) -> Array:
         """Return how much each point of a domain matters, 1 on average. (n,)."""
         return np.ones(len(domain))

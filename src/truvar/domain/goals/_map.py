@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -111,6 +111,10 @@ class Map(Goal):
     def within_gap(self, f: Array, gap: float) -> Mask:
         """Return all points."""
         return np.ones(len(f), bool)
+
+    def with_weights(self, weights: Array) -> Self:
+        """Return the map with a weight for every point."""
+        return replace(self, weight=tuple(weights.tolist()))
 
     def weights_on(self, domain: Domain) -> Array:
         """Return the weight of every point of a domain, 1 on average. (n,).
