@@ -79,7 +79,7 @@ function render({ model, el }) {
   style.textContent = `${STYLE} :host { color: var(--ink); background: var(--card); display: block; padding: .6rem; }`;
   const read = () => JSON.parse(model.get("view"));
   let view = read();
-  const plot = __domain_plot_js.domainPlot(() => view, () => {});
+  const plot = __domain_plot_js.domainPlot({ current: () => view, writable: false }, () => {});
   shadow.append(style, plot.node);
   requestAnimationFrame(plot.redraw); // once it has a width
   const change = () => { view = read(); plot.redraw(); };

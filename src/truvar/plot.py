@@ -19,6 +19,8 @@ from truvar.messages import unknown_name
 from truvar.report import style
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike
 
     from truvar.backtest import Backtest
@@ -73,6 +75,7 @@ def map(  # the conventional name
     truth: ArrayLike | None = None,
     columns: Sequence[str] | None = None,
     *,
+    coastlines: str | Path | None = None,
     theme: Theme = "light",
     backend: str | None = None,
 ) -> Any:
@@ -86,10 +89,11 @@ def map(  # the conventional name
         study: The study, which is not changed.
         truth: True values on the domain, where they are known.
         columns: Two columns over which the candidates are drawn.
+        coastlines: GeoJSON file with lines or polygons, drawn on a map over longitude and latitude.
         theme: "light" or "dark".
         backend: Deprecated; matplotlib draws.
     """
-    return _draw("map", theme, backend, study, truth=truth, columns=columns)
+    return _draw("map", theme, backend, study, truth=truth, columns=columns, coastlines=coastlines)
 
 
 def slices(

@@ -37,6 +37,17 @@ def test_the_example_problem_has_the_constants_of_the_lake() -> None:
     assert problem["noise"]["variance"] == pytest.approx(lake.NOISE_SD**2, abs=5e-4)
 
 
+def test_the_first_example_is_the_same_lake_with_nothing_known() -> None:
+    known = tomllib.loads((EXAMPLES / "lake.toml").read_text())
+    learned = tomllib.loads((EXAMPLES / "bloom.toml").read_text())
+    assert {key: learned[key] for key in ("domain", "goal", "cost")} == {
+        key: known[key] for key in ("domain", "goal", "cost")
+    }
+    assert "model" not in learned
+    assert "noise" not in learned
+    assert learned["run"]["f1"] == 0.9
+
+
 def test_the_grid_spans_the_section_and_depth_varies_fastest() -> None:
     frame = lake.simulate(4, 3)
     assert list(frame.columns) == ["distance_m", "depth_m", "chlorophyll"]

@@ -209,7 +209,9 @@ def test_the_paper_s_sets_and_epsilon_are_in_their_own_section_only(
 ) -> None:
     assert BOUNDS_TITLE not in status_text(study, TerminalStyle(width=300))
     with_theorem = status_text(study, TerminalStyle(width=300), theorem=True)
-    for text in (with_theorem, page_words):
+    assert BOUNDS_TITLE not in page_words
+    page_with_theorem = words_of(render_html_report(study, theorem=True))
+    for text in (with_theorem, page_with_theorem):
         before, _, section = text.partition(BOUNDS_TITLE)
         assert not PAPER_SETS.search(before)
         assert "epsilon" not in before

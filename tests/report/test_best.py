@@ -31,9 +31,12 @@ def test_an_optimum_has_both_in_status_and_report(goal: tv.Maximize | tv.Minimiz
     result = study.result()
     measured = result.best_observed
     assert measured.value == goal.sign * max(goal.sign * study.measurements["value"])
-    recommended = f"x {result.best.point['x']:.6g}, estimated value {result.best.mean:.6g} ± {result.best.sd:.2g}"
+    best = result.best
     value = result.statements.recommended_value
-    recommended = f"{recommended} (95 %: {value.low:.6g} to {value.high:.6g})"
+    digits = 1 - int(np.floor(np.log10(best.sd)))  # two digits of the standard deviation
+    estimated = f"{best.mean:.{digits}f} ± {best.sd:.{digits}f}"
+    low, high = (f"{end:.{digits}f}" for end in (value.low, value.high))
+    recommended = f"x {best.point['x']:.6g}, estimated value {estimated} (95 %: {low} to {high})"
     assert value.low <= result.best.mean <= value.high
     observed = f"{measured.value:.6g} at x {measured.point['x']:.6g} (measurement {measured.id})"
     assert f"best so far {observed} recommended {recommended}" in status_words(study)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,7 @@ def test_depths_of_a_station_are_facets() -> None:
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert titles == [
         f"{layer}, depth (m) {depth}"
-        for layer in ("probability: above 4", "class")
+        for layer in ("probability: below 4", "class")
         for depth in (5, 20, 60)
     ]
     for ax, depth in zip(figure.axes, (5.0, 20.0, 60.0), strict=False):
@@ -65,11 +67,11 @@ def test_one_depth_is_drawn_by_probability_class_mean_and_sd() -> None:
     study = survey(stations((5.0,)))
     figure = study.plot(kind="map")
     titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert titles == ["probability: above 4", "class", "mean", "standard deviation"]
+    assert titles == ["probability: below 4", "class", "mean", "standard deviation"]
     marks = figure.axes[0].collections[0]
     drawn = dict(zip(map(tuple, offsets(figure.axes[0])), marks.get_array(), strict=True))
     expected = dict(
-        zip(map(tuple, study.domain.points[:, :2]), study.result().probability, strict=True)
+        zip(map(tuple, study.domain.points[:, :2]), 1 - study.result().probability, strict=True)
     )
     assert drawn == pytest.approx(expected)
 
@@ -105,7 +107,7 @@ def test_other_columns_can_be_chosen() -> None:
 
 def test_the_overview_is_a_map_too() -> None:
     titles = [ax.get_title(loc="left") for ax in survey(stations()).plot().axes]
-    assert titles[0] == "probability: above 4, depth (m) 5"
+    assert titles[0] == "probability: below 4, depth (m) 5"
     assert titles[-2:] == ["measured values", "share of the points"]
 
 
@@ -148,3 +150,42 @@ def test_a_figure_that_cannot_be_written_is_refused(
 def test_the_command_knows_all_figures_and_themes() -> None:
     assert _KINDS == KINDS
     assert _THEMES == THEMES
+
+
+def test_coastlines_are_drawn_behind_the_candidates(tmp_path: Path) -> None:
+    study = survey(stations((5.0,)))
+    path = tmp_path / "coast.geojson"
+    ring = [[17.0, 53.0], [20.0, 53.0], [20.0, 56.0], [17.0, 53.0]]
+    shapes = [
+        {
+            "type": "Feature",
+            "properties": {},
+            "geometry": {"type": "Polygon", "coordinates": [ring]},
+        },
+        {"type": "Feature", "properties": {}, "geometry": None},
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": shapes}))
+    plain = study.plot(kind="map").axes[0]
+    ax = study.plot(kind="map", coastlines=path).axes[0]
+    assert any(line.get_xydata().tolist() == ring for line in ax.lines)
+    assert (ax.get_xlim(), ax.get_ylim()) == (plain.get_xlim(), plain.get_ylim())
+    with pytest.raises(InvalidArgumentError, match="over longitude and latitude"):
+        study.plot(kind="map", columns=["lon", "depth_m"], coastlines=path)
+    path.write_text('{"type": "Point", "coordinates": [18, 54]}')
+    with pytest.raises(InvalidArgumentError, match="neither lines nor polygons"):
+        study.plot(kind="map", coastlines=path)
+    path.write_text("no JSON")
+    with pytest.raises(InvalidArgumentError, match="is not GeoJSON"):
+        study.plot(kind="map", coastlines=path)
+    with pytest.raises(InvalidArgumentError, match="cannot be read"):
+        study.plot(kind="map", coastlines=tmp_path / "none.geojson")
+
+
+def test_names_lead_where_a_place_is_named() -> None:
+    study = survey(stations((5.0,)))
+    best = tv.Study(study.domain, tv.Maximize(), cost=1.0)
+    best.run(lambda point: point["lon"], steps=14)
+    name = re.escape(str(best.result().best.label))
+    assert re.search(rf"recommended point {name} \(lon", best.result().certificate.statement)
+    assert re.search(r"at S\d+-5 \(", best.result()._repr_html_())
+    assert re.search(r"S\d+-5 \(lon", study.ask()._repr_html_())

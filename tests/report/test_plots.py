@@ -3,6 +3,7 @@ they show."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,9 @@ def studies() -> dict[int, tv.Study]:
 
 PANELS = {  # axes of each kind in 1, 2, 3, 6 and 10 dimensions, colour bars included
     "overview": (3, 5, 5, 8, 8),
-    "map": (1, 3, 10, 26, 26),
+    "map": (1, 3, 11, 27, 27),
     "slices": (1, 2, 3, 6, 12),
-    "contours": (1, 5, 10, 26, 26),
+    "contours": (1, 6, 11, 27, 27),
     "convergence": (2, 2, 2, 2, 2),
     "importance": (1, 1, 1, 1, 1),
     "model_check": (2, 2, 2, 2, 2),
@@ -119,7 +120,7 @@ def test_mixed_parameters_have_their_values_on_the_axes() -> None:
     assert labels[0][0] == "1e-06"
     assert labels[1] == ["1", "4", "7", "9", "12"]
     assert labels[2] == ["lbfgs", "saga"]
-    assert len(study.plot(kind="contours").axes) == 10
+    assert len(study.plot(kind="contours").axes) == 11
 
 
 def test_an_unknown_kind_theme_backend_or_option_names_the_known_ones(
@@ -269,3 +270,77 @@ def test_a_comparison_of_policies_is_drawn() -> None:
         "truvar",
         "random",
     ]
+
+
+@pytest.fixture(scope="module")
+def coupling() -> tv.Study:
+    """A study of a laboratory, with long names of categories."""
+    domain = tv.Domain.box(
+        temperature_C=(20, 90),
+        time_h=tv.Integer(1, 24),
+        loading=tv.Log(1e-4, 1e-1),
+        solvent=tv.Categorical(["acetonitrile", "dichloromethane", "tetrahydrofuran-water"]),
+        representers=120,
+    )
+    study = tv.Study(domain, tv.Maximize(), quantity="yield", unit="%")
+    rng = np.random.default_rng(0)
+    for row in range(0, 120, 10):
+        study.tell(domain.point(row), float(60 + rng.normal()))
+    return study
+
+
+def tick_boxes(ax: Any, letter: str) -> list[Any]:
+    labels = ax.get_xticklabels() if letter == "x" else ax.get_yticklabels()
+    return [label for label in labels if label.get_text() and label.get_visible()]
+
+
+@pytest.mark.parametrize("kind", ["contours", "slices"])
+def test_tick_labels_do_not_collide(kind: str, coupling: tv.Study) -> None:
+    figure = coupling.plot(kind=kind)
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        for letter in "xy":
+            low, high = sorted(ax.get_xlim() if letter == "x" else ax.get_ylim())
+            shown = [
+                label
+                for label in tick_boxes(ax, letter)
+                if low <= label.get_position()[letter == "y"] <= high
+            ]
+            for one, other in itertools.pairwise(shown):
+                if one.get_rotation() == 0:
+                    assert not one.get_window_extent().overlaps(other.get_window_extent())
+                else:  # parallel lines of text: their ends are further apart than a line is high
+                    gap = other.get_window_extent().x1 - one.get_window_extent().x1
+                    height = one.get_fontsize() * figure.dpi / 72
+                    assert gap * np.sin(np.deg2rad(one.get_rotation())) > height
+    texts = [label.get_text() for ax in figure.axes for label in ax.get_xticklabels()]
+    assert "tetrahydrofuran…" in texts
+
+
+def test_no_half_of_the_contours_is_empty(coupling: tv.Study) -> None:
+    figure = coupling.plot(kind="contours")
+    panels = figure.axes[:16]
+    assert all(ax.axison and ax.has_data() for ax in panels)
+    labels = [ax.get_ylabel() for ax in figure.axes[16:]]
+    assert sorted(labels) == ["standard deviation of yield (%)", "yield (%)"]
+    slices = PosteriorSlices.through(coupling)
+    plane = slices.plane(0, 1)
+    np.testing.assert_array_equal(plane.transposed.sd, plane.sd.T)
+    assert plane.transposed.columns == (1, 0)
+
+
+def test_importance_says_why_shares_do_not_add_up_and_no_text_is_covered(
+    coupling: tv.Study,
+) -> None:
+    figure = coupling.plot(kind="importance")
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    legend = ax.get_legend().get_window_extent()
+    for text in [*ax.texts, *ax.get_yticklabels(), figure._suptitle]:
+        assert not legend.overlaps(text.get_window_extent())
+    importance = column_importance(coupling)
+    total = 100 * importance.indices.total.sum()
+    note = " ".join(figure._supxlabel.get_text().split())
+    assert f"so that the numbers add up to {total:.0f} %" in note
+    shown = sum(float(text.get_text().split(" %")[0]) for text in ax.texts)
+    assert shown == pytest.approx(total, abs=0.5 * len(ax.texts))

@@ -91,3 +91,31 @@ def test_a_study_says_how_many_measurements_failed() -> None:
     study.fail(study.ask(), "no signal")
     assert "2 times; 1 failed" in repr(study)
     assert "2 times; 1 failed" in study._repr_html_()
+
+
+def test_a_result_counts_failures_outliers_and_exclusions() -> None:
+    study = new_study(tv.Maximize())
+    assert "failed" not in repr(study.result())
+    study.fail(study.ask(), "broken vial")
+    study.exclude({"x": 0.0, "y": 0.0}, "unsafe")
+    result = study.result()
+    assert result.n_excluded == 2
+    for text in (repr(result), result._repr_html_()):
+        assert "1 measurement" in text
+        assert "2 of 600 points" in text
+    assert repr(result).splitlines()[-2:] == [
+        "  failed    1 measurement",
+        "  excluded  2 of 600 points",
+    ]
+
+
+def test_a_given_kernel_is_said_to_be_fixed() -> None:
+    study = new_study(tv.Maximize(), steps=0)
+    hint = "kernel    RBF(length_scale=0.3), fixed as given; kernel=tv.Learned(kernel=...) learns"
+    assert hint in repr(study)
+    assert "fixed as given; kernel=tv.Learned" in study._repr_html_()
+    study.tell(study.ask(), 0.5)
+    assert "RBF(length_scale=0.3), fixed as given\n" in repr(study)
+    learned = tv.Study(study.domain, tv.Maximize(), kernel=tv.Learned(kernel=RBF(0.3)))
+    for other in (learned, tv.Study(study.domain, tv.Maximize())):
+        assert "fixed" not in repr(other)

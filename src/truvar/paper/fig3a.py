@@ -74,7 +74,7 @@ class RandomFunctions:
         """Return the function with that number."""
         random = np.random.RandomState([self.seed, number])  # NumPy guarantees this stream
         kernel = RBF(self.length)
-        points = random.uniform(size=(self.points, 2))
+        points = random.uniform(size=(self.points, 2))  # nosec B311
         factor = cho_factor(kernel(points) + 1e-8 * np.eye(self.points), lower=True)
         weights = cho_solve(factor, np.tril(factor[0]) @ random.standard_normal(self.points))
 

@@ -139,7 +139,7 @@ def _texture(distance: Array, depth: Array, seed: int, waves: int = 400) -> Arra
     frequency = random.standard_normal((waves, 2)) / np.sqrt(
         random.chisquare(2 * nu, (waves, 1)) / (2 * nu)
     )
-    phase = random.uniform(0.0, 2.0 * np.pi, waves)
+    phase = random.uniform(0.0, 2.0 * np.pi, waves)  # nosec B311
     points = np.column_stack([distance / LENGTHSCALES[0], depth / LENGTHSCALES[1]])
     field = np.cos(points @ frequency.T + phase).sum(axis=1)
     return np.asarray(np.sqrt(2.0 / waves) * field)

@@ -11,6 +11,7 @@ from truvar.report._plot_diagnostics import plot_model_check as plot_model_check
 from truvar.report._plots import plot_study as plot_study
 from truvar.report._representation import study_html as study_html
 from truvar.report._representation import study_text as study_text
+from truvar.report._workbook import save_workbook as save_workbook
 from truvar.report.progress import Progress as Progress
 from truvar.report.progress import is_interactive as is_interactive
 from truvar.report.tables import summary as summary
@@ -26,6 +27,7 @@ __all__, __getattr__, __dir__ = offer(
         "html_report": ("render_html_report", "write_html_report", "write_report_at"),
         "limit_progress": ("score_goal",),
         "plan_summary": ("SLACK", "bounds_summary", "bounds_text", "plot_plan"),
+        "pictures": ("map_picture",),
         "point_files": ("points_csv", "points_geojson", "save_points"),
         "problem_summary": ("problem_rows", "problem_warnings"),
         "progress": ("progress_bar",),
@@ -65,6 +67,7 @@ __all__, __getattr__, __dir__ = offer(
         "is_interactive",
         "plot_model_check",
         "plot_study",
+        "save_workbook",
         "study_html",
         "study_text",
         "summary",

@@ -31,7 +31,7 @@ def draw_curve(ax: Any, data: PlotData) -> None:
     lower = result.statements.lower[order]
     upper = result.statements.upper[order]
     ax.fill_between(x, lower, upper, color="#44779A", alpha=0.22, lw=0, label=INTERVAL_LABEL)
-    ax.plot(x, result.mean[order], color="#1F4E79", lw=1.8, label="posterior mean")
+    ax.plot(x, result.mean[order], color="#1F4E79", lw=1.8, label="estimate")
     if data.truth is not None:
         ax.plot(x, data.truth[order], color=INK, lw=1, ls="--", label="truth")
     for threshold in data.thresholds:

@@ -31,7 +31,7 @@ def draw_mean(ax: Any, data: PlotData) -> None:
     """Draw the posterior mean with the boundary at h, the route and the pending suggestions."""
     image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
-    bar.set_label(data.study.quantity.label or "posterior mean")
+    bar.set_label(data.study.quantity.label or "estimate")
     for threshold in data.thresholds:
         if bar.vmin < threshold < bar.vmax:
             bar.ax.axhline(threshold, color=INK, lw=1.6)
@@ -44,7 +44,7 @@ def draw_mean(ax: Any, data: PlotData) -> None:
     if data.thresholds:
         shown = ", ".join(map(format_number, data.thresholds))
         line = style.import_matplotlib("lines").Line2D
-        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"h = {shown}"))
+        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"threshold {shown}"))
     add_legend(ax, handles, max_columns=5)
 
 

@@ -82,13 +82,16 @@ def map_columns(domain: Domain, names: Sequence[str] | None = None) -> MapColumn
     return MapColumns(x, y, in_degrees)
 
 
-def draw_candidates(figure: Any, data: PlotData, columns: MapColumns) -> list[Any]:
+def draw_candidates(
+    figure: Any, data: PlotData, columns: MapColumns, coastlines: Sequence[Array] = ()
+) -> list[Any]:
     """Draw maps of the candidates into a figure, by probability, class, mean and sd.
 
     Args:
         figure: Figure, or part of one.
         data: Data of the study.
         columns: The columns of the maps.
+        coastlines: Lines in the same columns, drawn behind the candidates. (q, 2) each
 
     Returns:
         Entries for a legend.
@@ -109,6 +112,7 @@ def draw_candidates(figure: Any, data: PlotData, columns: MapColumns) -> list[An
             if facet.title:
                 ax.set_title(f"{ax.get_title(loc='left')}, {facet.title}", loc="left", fontsize=8)
             _draw_routes(ax, data, columns, facet)
+            _draw_coastlines(ax, coastlines)
             _set_axes(ax, data, columns)
     if columns.is_degrees:
         _draw_scale_bar(panels[0][0], data, columns)
@@ -149,11 +153,12 @@ def _draw_probability(
         palette = colors.LinearSegmentedColormap.from_list("sides", sides)
         asked = data.goal.sides[0]
         if asked == "below":
-            palette = palette.reversed()
+            probability = 1.0 - probability  # of the side that is asked for
         limits = {"vmin": 0.0, "vmax": 1.0}
         thresholds = ", ".join(map(format_number, data.thresholds))
-        title = f"probability: above {thresholds}"
-        front = probability if asked == "above" else -probability
+        unit = data.study.quantity.unit
+        title = f"probability: {asked} {thresholds}{f' {unit}' if unit else ''}"
+        front = probability
     image = _scatter(ax, data, columns, shown, front, c=probability, cmap=palette, **limits)
     _finish(ax, image, title, is_last)
 
@@ -170,11 +175,15 @@ def _draw_class(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_la
 
 
 def _draw_mean(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
-    _draw_values(ax, data, columns, shown, data.result.mean, "mean", is_last)
+    label = data.study.quantity.label
+    name = "mean" if label is None else f"mean {label}"
+    _draw_values(ax, data, columns, shown, data.result.mean, name, is_last)
 
 
 def _draw_sd(ax: Any, data: PlotData, columns: MapColumns, shown: Mask, is_last: bool) -> None:
-    _draw_values(ax, data, columns, shown, data.result.sd, "standard deviation", is_last)
+    unit = data.study.quantity.unit
+    name = "standard deviation" if unit is None else f"standard deviation ({unit})"
+    _draw_values(ax, data, columns, shown, data.result.sd, name, is_last)
 
 
 def _draw_values(
@@ -308,6 +317,14 @@ def _start(data: PlotData, vehicle: str | None, columns: MapColumns) -> Array | 
     parameters = [data.domain.parameters[k] for k in (columns.x, columns.y)]
     pairs = zip(names, parameters, strict=True)
     return np.array([parameter.encode(start[name], name) for name, parameter in pairs])
+
+
+def _draw_coastlines(ax: Any, coastlines: Sequence[Array]) -> None:
+    """Draw lines behind the candidates, without changing the limits of the map."""
+    limits = (ax.get_xlim(), ax.get_ylim())
+    for line in coastlines:
+        ax.plot(*line.T, color=style.SOFT, lw=0.9, zorder=0.5)
+    ax.set(xlim=limits[0], ylim=limits[1])
 
 
 def _set_axes(ax: Any, data: PlotData, columns: MapColumns) -> None:

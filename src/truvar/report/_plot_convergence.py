@@ -112,7 +112,11 @@ def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
     )
     for threshold in data.thresholds:
         ax.axhline(
-            threshold, color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
+            threshold,
+            color=style.THRESHOLD,
+            lw=1,
+            ls=":",
+            label=f"threshold {format_number(threshold)}",
         )
     if data.goal.seeks_optimum:
         ax.step(at, best_so_far(data), where="post", color=INK, lw=1.5, label="best so far")

@@ -1,4 +1,4 @@
-"""Figure of the importance of the parameters: Sobol indices of the posterior mean, and length-scales."""
+"""Figure of the importance of the parameters: Sobol indices of the estimate, and length-scales."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 WIDTH = 6.8  # inches
 BAR = 0.34  # inches, of one parameter
-MARGIN = 1.5  # inches, above and below the bars
+MARGIN = 2.0  # inches, above and below the bars
 MAX_BARS = 25  # parameters that are shown
 TOTAL = "#A9C6DC"  # share of a parameter together with others
-FIRST = "#1F5F8B"  # share of a parameter by itself
+FIRST = "#1F5F8B"  # share of a parameter alone
 
 
 def plot_importance(study: BaseStudy, dpi: float = 110) -> Figure:
@@ -54,7 +54,7 @@ def draw_importance(ax: Any, importance: Importance) -> None:
     total = 100 * importance.indices.total[order]
     first = np.minimum(100 * importance.indices.first[order], total)
     ax.barh(rows, total, color=TOTAL, height=0.62, label="together with others")
-    ax.barh(rows, first, color=FIRST, height=0.62, label="by itself")
+    ax.barh(rows, first, color=FIRST, height=0.62, label="alone")
     for row, column in enumerate(order):
         text = f"{total[row]:.0f} %"
         if importance.lengthscales is not None:
@@ -74,8 +74,15 @@ def draw_importance(ax: Any, importance: Importance) -> None:
     ax.tick_params(labelsize=9)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    if len(order) > 1:
-        ax.legend(frameon=False, fontsize=8, loc="lower right")
+    if len(order) > 1:  # above the bars, where no text is
+        ax.legend(
+            frameon=False,
+            fontsize=8,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=2,
+            borderaxespad=0.2,
+        )
 
 
 def _share(lengthscale: float) -> str:

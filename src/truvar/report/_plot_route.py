@@ -64,7 +64,7 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
     if is_map and len(data.domain.columns) == 2:
         image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES, alpha=FADED)
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
-        bar.set_label(data.study.quantity.label or "posterior mean")
+        bar.set_label(data.study.quantity.label or "estimate")
     routes = [(who, way) for who, way in data.routes.items() if len(way)]
     handles = []
     line = style.import_matplotlib("lines").Line2D

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._typing import Array
 from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report._plot_data import PlotData, cell_edges
@@ -24,6 +25,10 @@ PANEL_HEIGHT = 2.25  # inches
 CELL = 2.1  # inches, of one panel of a matrix
 INTERVAL_SDS = 2.0  # half width of the band around a slice, in standard deviations
 CONTOUR_LEVELS = 12  # filled contours of a panel
+SPREAD = "Greys"  # colours of standard deviations
+MAX_TICK_LETTERS = 20  # of all labels along a horizontal axis; more are written at an angle
+MAX_TICK_LENGTH = 16  # letters of one label
+TICK_ANGLE = 35  # degrees
 BAND = "#44779A"  # the band around a slice
 AT = "#D55E00"  # the point that the slices run through
 POINT_DIGITS = 3  # significant digits of its coordinates
@@ -96,9 +101,10 @@ def plot_contours(
     at: Mapping[str, Any] | None = None,
     dpi: float = 110,
 ) -> Figure:
-    """Return a matplotlib Figure of the posterior mean over each pair of columns through one point.
+    """Return a matplotlib Figure of the estimate over each pair of columns through one point.
 
-    The panels below the diagonal are the pairs, those on it the slices along single columns.
+    Below the diagonal are the estimates of the pairs, above it their standard deviations, and on it
+    the slices along single columns.
 
     Args:
         study: The study, which is not changed.
@@ -140,39 +146,69 @@ def draw_contours(
         for row in range(count)
         for column in range(row)
     }
-    shown = [plane.mean for plane in planes.values()] or [line.mean for line in lines]
-    low = min(float(mean.min()) for mean in shown)
-    high = max(float(mean.max()) for mean in shown)
-    image = None
+    means = [plane.mean for plane in planes.values()]
+    sds = [plane.sd for plane in planes.values()]
+    images: dict[str, Any] = {}
     for row in range(count):
         for column in range(count):
             ax = panels[row, column]
-            if column > row:
-                ax.set_axis_off()
-                continue
             if column == row:
                 _draw_slice(ax, data, slices, chosen[row], lines[row])
                 ax.yaxis.set_major_locator(style.import_matplotlib("ticker").MaxNLocator(3))
                 ax.yaxis.tick_right()
+            elif column < row:
+                plane = planes[row, column]
+                levels = _levels(means)
+                images["estimate"] = _draw_plane(
+                    ax, data, slices, plane, plane.mean, levels, style.VALUES
+                )
+                _draw_thresholds(ax, data, plane)
             else:
-                image = _draw_plane(ax, data, slices, planes[row, column], low, high)
-                if column == 0:
-                    ax.set_ylabel(column_label(data.domain.columns[chosen[row]]), fontsize=9)
-                else:
-                    ax.set_yticklabels([])
-            if row == count - 1:
-                ax.set_xlabel(column_label(data.domain.columns[chosen[column]]), fontsize=9)
-            else:
-                ax.set_xlabel("")
-                ax.set_xticklabels([])
+                plane = planes[column, row].transposed
+                images["standard deviation"] = _draw_plane(
+                    ax, data, slices, plane, plane.sd, _levels(sds), SPREAD
+                )
+            _label_panel(ax, data, chosen, row, column)
     figure = panels.flat[0].figure
-    if image is not None:
-        bar = figure.colorbar(
-            image, ax=panels[: max(count // 2, 1), -1], location="right", fraction=0.5, pad=0.02
-        )
-        bar.set_label(data.study.quantity.label or "posterior mean", fontsize=9)
+    middle = max(count // 2, 1)
+    places = {"standard deviation": panels[:middle, -1], "estimate": panels[middle:, -1]}
+    for what, image in images.items():
+        bar = figure.colorbar(image, ax=places[what], location="right", fraction=0.5, pad=0.02)
+        quantity = data.study.quantity.label
+        label = what
+        if quantity is not None:
+            label = quantity if what == "estimate" else f"{what} of {quantity}"
+        bar.set_label(label, fontsize=9)
         bar.ax.tick_params(labelsize=8)
     style.legend_below(figure, _slice_handles(data, slices))
+
+
+def _levels(fields: Sequence[Array]) -> Array:
+    """Return borders of contours that suit all fields."""
+    low = min(float(field.min()) for field in fields)
+    high = max(float(field.max()) for field in fields)
+    locator = style.import_matplotlib("ticker").MaxNLocator(CONTOUR_LEVELS)
+    return np.asarray(locator.tick_values(low, high if high > low else low + 1))
+
+
+def _label_panel(ax: Any, data: PlotData, chosen: Sequence[int], row: int, column: int) -> None:
+    """Keep the labels of a matrix at its sides: left for the lower half, right for the upper."""
+    last = len(chosen) - 1
+    up = column_label(data.domain.columns[chosen[row]])
+    if column != row:
+        if column == 0:
+            ax.set_ylabel(up, fontsize=9)
+        elif column == last:
+            ax.yaxis.tick_right()
+            ax.yaxis.set_label_position("right")
+            ax.set_ylabel(up, fontsize=9)
+        else:
+            ax.set_yticklabels([])
+    if row == last:
+        ax.set_xlabel(column_label(data.domain.columns[chosen[column]]), fontsize=9)
+    else:
+        ax.set_xlabel("")
+        ax.set_xticklabels([])
 
 
 def _draw_slice(
@@ -209,44 +245,47 @@ def _draw_slice(
     for point in data.pending:
         ax.axvline(data.coordinates(point)[column], color=style.PENDING, lw=1, ls="-.")
     ax.axvline(slices.at[column], color=AT, lw=1)
-    _set_column_axis(ax, data, column, "x", narrow=line is not None)
+    in_matrix = line is not None
+    _set_column_axis(ax, data, column, "x", margin=not in_matrix, narrow=in_matrix)
     ax.set_xlabel(column_label(data.domain.columns[column]), fontsize=9)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
+def _is_cellwise(data: PlotData, plane: PlaneSlice) -> bool:
+    """Return whether a plane is drawn cell by cell: contours need numbers on both sides."""
+    return any(k in data.domain.categorical for k in plane.columns) or min(plane.mean.shape) < 3
+
+
+def _draw_thresholds(ax: Any, data: PlotData, plane: PlaneSlice) -> None:
+    """Draw the lines along which the estimate has the thresholds."""
+    if _is_cellwise(data, plane):
+        return
+    for threshold in data.thresholds:
+        if plane.mean.min() < threshold < plane.mean.max():
+            for colour, width in (("white", 1.8), (style.THRESHOLD, 1.1)):
+                ax.contour(
+                    plane.x, plane.y, plane.mean, [threshold], colors=colour, linewidths=width
+                )
+
+
 def _draw_plane(
-    ax: Any, data: PlotData, slices: PosteriorSlices, plane: PlaneSlice, low: float, high: float
+    ax: Any,
+    data: PlotData,
+    slices: PosteriorSlices,
+    plane: PlaneSlice,
+    field: Array,
+    levels: Array,
+    colours: str,
 ) -> Any:
-    """Draw the posterior mean over two columns, with the measurements; return the coloured field."""
-    categorical = any(k in data.domain.categorical for k in plane.columns)
-    locator = style.import_matplotlib("ticker").MaxNLocator(CONTOUR_LEVELS)
-    levels = locator.tick_values(low, high if high > low else low + 1)
-    if categorical or min(plane.mean.shape) < 3:
+    """Draw a field over two columns, with the measurements; return the coloured field."""
+    if _is_cellwise(data, plane):
         borders = [cell_edges(axis, style.use_log_axis(axis)) for axis in (plane.x, plane.y)]
         image = ax.pcolormesh(
-            *borders,
-            plane.mean,
-            cmap=style.VALUES,
-            vmin=levels[0],
-            vmax=levels[-1],
-            rasterized=True,
+            *borders, field, cmap=colours, vmin=levels[0], vmax=levels[-1], rasterized=True
         )
     else:
-        image = ax.contourf(plane.x, plane.y, plane.mean, levels, cmap=style.VALUES)
-        for threshold in data.thresholds:
-            if plane.mean.min() < threshold < plane.mean.max():
-                ax.contour(
-                    plane.x, plane.y, plane.mean, [threshold], colors="white", linewidths=1.8
-                )
-                ax.contour(
-                    plane.x,
-                    plane.y,
-                    plane.mean,
-                    [threshold],
-                    colors=style.THRESHOLD,
-                    linewidths=1.1,
-                )
+        image = ax.contourf(plane.x, plane.y, field, levels, cmap=colours)
     across, up = plane.columns
     if len(data.measured):
         opacity = slices.opacity(data.measured, plane.columns)
@@ -266,9 +305,19 @@ def _draw_plane(
             mec="white",
             zorder=6,
         )
-    ax.plot(slices.at[across], slices.at[up], ls="", marker="+", ms=10, mew=2, color=AT, zorder=7)
-    _set_column_axis(ax, data, across, "x", margin=categorical, narrow=True)
-    _set_column_axis(ax, data, up, "y", margin=categorical, narrow=True)
+    ax.plot(
+        slices.at[across],
+        slices.at[up],
+        ls="",
+        marker="+",
+        ms=10,
+        mew=2,
+        color=AT,
+        zorder=7,
+        clip_on=False,
+    )
+    _set_column_axis(ax, data, across, "x", margin=False, narrow=True)
+    _set_column_axis(ax, data, up, "y", margin=False, narrow=True)
     return image
 
 
@@ -283,7 +332,12 @@ def _set_column_axis(
     if ticks is not None:
         if narrow and column not in data.domain.categorical:
             ticks = ticks[:: max(len(ticks) // 2, 1)]
-        getattr(ax, f"set_{letter}ticks")([at for at, _ in ticks], [text for _, text in ticks])
+        texts = [_shorten(text) for _, text in ticks]
+        getattr(ax, f"set_{letter}ticks")([at for at, _ in ticks], texts)
+        if letter == "x" and sum(map(len, texts)) > MAX_TICK_LETTERS:
+            ax.tick_params(axis="x", labelrotation=TICK_ANGLE)
+            for label in ax.get_xticklabels():
+                label.set(ha="right", rotation_mode="anchor")
     elif style.use_log_axis(own):
         ax.set(**{f"{letter}scale": "log"})
         return
@@ -298,13 +352,17 @@ def _set_column_axis(
     ax.set(**{f"{letter}lim": (low - space, high + space)})
 
 
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_TICK_LENGTH else f"{text[: MAX_TICK_LENGTH - 1]}…"
+
+
 def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
     """Return the legend entries of slices and contours."""
     line = style.import_matplotlib("lines").Line2D
     patch = style.import_matplotlib("patches").Patch
     handles: list[Any] = []
     if data.has_model:
-        handles.append(line([], [], color=style.LINE, lw=1.6, label="posterior mean"))
+        handles.append(line([], [], color=style.LINE, lw=1.6, label="estimate"))
         handles.append(
             patch(facecolor=BAND, alpha=0.25, label=f"± {INTERVAL_SDS:g} standard deviations")
         )
@@ -314,7 +372,12 @@ def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
     for threshold in data.thresholds:
         handles.append(
             line(
-                [], [], color=style.THRESHOLD, lw=1, ls=":", label=f"h = {format_number(threshold)}"
+                [],
+                [],
+                color=style.THRESHOLD,
+                lw=1,
+                ls=":",
+                label=f"threshold {format_number(threshold)}",
             )
         )
     if data.pending:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.exceptions import InvalidArgumentError
 from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
@@ -20,10 +21,13 @@ from truvar.report._plot_candidates import MapColumns, draw_candidates, map_colu
 from truvar.report._plot_data import PlotData
 from truvar.report._plot_slices import draw_slices, plot_contours
 from truvar.report._slices import PosteriorSlices, chosen_columns
+from truvar.report.coastlines import read_coastlines
 from truvar.report.formatting import format_number
 from truvar.report.style import INK
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
@@ -79,7 +83,10 @@ def plot_study(
 
 
 def plot_map(
-    study: Study, truth: ArrayLike | None = None, columns: Sequence[str] | None = None
+    study: Study,
+    truth: ArrayLike | None = None,
+    columns: Sequence[str] | None = None,
+    coastlines: str | Path | None = None,
 ) -> Figure:
     """Return a matplotlib Figure of the posterior and the classes over the domain, without anything beside it.
 
@@ -88,16 +95,26 @@ def plot_map(
         truth: True values on the domain, if they are known.
         columns: Two columns over which the candidates are drawn; default: longitude and latitude of
             a table that has further columns.
+        coastlines: GeoJSON file with lines or polygons, drawn where the columns are degrees.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read, or the map is not over degrees.
     """
+    lines = [] if coastlines is None else read_coastlines(coastlines)
     data = PlotData.from_study(study, truth)
     dimensions = len(data.domain.columns)
     chosen = map_columns(data.domain, columns)
+    if lines and (chosen is None or not chosen.is_degrees):
+        raise InvalidArgumentError(
+            "coastlines need a map over longitude and latitude in degrees; leave them out, or name "
+            "these columns"
+        )
     if chosen is None and dimensions > 2:
         return plot_contours(study)
     if chosen is not None:
         candidates: Figure = style.new_figure(WIDTH, CANDIDATES_HEIGHT, DPI)
         candidates.set_layout_engine("compressed")  # no gaps between maps of a given aspect
-        style.legend_below(candidates, draw_candidates(candidates, data, chosen))
+        style.legend_below(candidates, draw_candidates(candidates, data, chosen, lines))
         candidates.suptitle(style.wrapped(data.title, candidates), x=0.01, ha="left", fontsize=10)
         return candidates
     figure: Figure = style.new_figure(MAP_WIDTH, HEIGHT if dimensions == 2 else MAP_HEIGHT, DPI)

@@ -25,7 +25,7 @@ def study_text(study: BaseStudy) -> str:
     return text_card(
         _title(study),
         study.quantity.in_question(study.goal),
-        [*_spent(study), *_quick_answer(result), *_next(study)],
+        [*_spent(study), *_fixed_kernel(study), *_quick_answer(result), *_next(study)],
     )
 
 
@@ -38,7 +38,7 @@ def study_html(study: BaseStudy) -> str:
     return html_card(
         _title(study),
         study.quantity.in_question(study.goal),
-        [*_spent(study), *answer, *_next(study)],
+        [*_spent(study), *_fixed_kernel(study), *answer, *_next(study)],
     )
 
 
@@ -57,6 +57,18 @@ def _spent(study: BaseStudy) -> list[tuple[str, str]]:
     if budget:
         spent = f"{spent} of {format_number(budget)}"
     return [("measured", measured), ("spent", spent)]
+
+
+def _fixed_kernel(study: BaseStudy) -> list[tuple[str, str]]:
+    """Return that a given kernel is not learned; nothing for a learned one, or one on a server."""
+    is_local = hasattr(type(study), "fixed_kernel")
+    kernel = study.fixed_kernel if is_local else None  # type: ignore[attr-defined]
+    if kernel is None:
+        return []
+    text = f"{kernel}, fixed as given"
+    if study.steps == 0:
+        text += "; kernel=tv.Learned(kernel=...) learns its hyperparameters from the values"
+    return [("kernel", text)]
 
 
 def _quick_answer(result: Result) -> list[tuple[str, str]]:

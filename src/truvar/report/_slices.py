@@ -64,6 +64,11 @@ class PlaneSlice:
     mean: Array
     sd: Array
 
+    @property
+    def transposed(self) -> PlaneSlice:
+        """The plane with its two columns exchanged."""
+        return PlaneSlice(self.columns[::-1], self.y, self.x, self.mean.T, self.sd.T)
+
 
 @dataclass(frozen=True, eq=False)
 class PosteriorSlices:
@@ -184,12 +189,21 @@ class Importance:
         return np.argsort(-self.indices.total, kind="stable")
 
     def explain(self) -> str:
-        """Return the meaning of the numbers as a sentence."""
+        """Return the meaning of the numbers as sentences, and why they do not add up to 100 %."""
+        alone = 100 * min(float(np.clip(self.indices.first, 0.0, None).sum()), 1.0)
+        total = 100 * float(self.indices.total.sum())
+        text = (
+            "Share of the variation of the estimate over the domain that a parameter explains: "
+            "alone (dark), and together with others (pale). "
+        )
+        if len(self.columns) > 1:
+            text += (
+                f"Alone the parameters explain {alone:.0f} % in all; the other {100 - alone:.0f} % "
+                "they explain only together, which counts for each of those involved, so that the "
+                f"numbers add up to {total:.0f} %. "
+            )
         return (
-            "Share of the variance of the posterior mean over the domain that a parameter "
-            "explains: by itself (dark), "
-            "and together with others (pale). Along a parameter of a short length-scale the value "
-            "changes quickly. "
+            f"{text}Along a parameter of a short length-scale the value changes quickly. "
             "All of it is about the model so far, not about the true function."
         )
 

@@ -16,7 +16,7 @@ from truvar._typing import Array, Index, Mask
 from truvar.report import style
 from truvar.report._plot_2d import grid_of
 from truvar.report._plot_data import INTERVAL_LABEL, PlotData
-from truvar.report.formatting import column_ends, column_label, format_number, format_shown
+from truvar.report.formatting import column_ends, column_label, format_number, format_place
 from truvar.report.terminal import TerminalStyle
 
 if TYPE_CHECKING:
@@ -282,7 +282,9 @@ def _columns(data: PlotData, terminal: TerminalStyle) -> str:
     lines.append(f"  {len(data.measured)} measured")
     if data.shows_best:
         best = data.result.best
-        text = f"recommended: {format_shown(data.domain, best.point)}, value {best.mean:.4g} ± {best.sd:.2g}"
+        text = (
+            f"recommended: {format_place(best, data.domain)}, value {best.mean:.4g} ± {best.sd:.2g}"
+        )
         lines.append(f"  {terminal.plain(text)}")
     return "\n".join(lines)
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from truvar._representation import visible
+from truvar._representation import format_uncertain, visible
 from truvar.domain.exclusions import Place
+from truvar.domain.extension import Extension
+from truvar.domain.labels import with_label
 from truvar.exceptions import OutputError
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import format_coordinate, format_coordinates
@@ -25,6 +27,7 @@ from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
 from truvar.report._plot_2d import draw_mean, draw_regions
+from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns
 from truvar.report._plot_data import PlotData
 from truvar.report._plot_diagnostics import draw_model_check
 from truvar.report._plot_importance import BAR, MAX_BARS, draw_importance
@@ -60,10 +63,12 @@ from truvar.report.status import (
 )
 from truvar.report.suggestion_card import describe_action, describe_gain
 from truvar.report.tables import is_html, write_report
+from truvar.tabular.labels import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from truvar.domain.domain import Domain
     from truvar.domain.goals import Score
     from truvar.inference.statements import Estimate
     from truvar.study.records import MeasurementRecord
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
     from truvar.study.suggestion import Suggestion
 
 _MAP_SIZE = (5.0, 3.1)  # inches; small enough that the letters can be read on a phone
+_CANDIDATES_SIZE = (9.0, 6.5)  # inches, of the map of a table
 _CHART_SIZE = (5.0, 2.3)  # inches
 _MAX_SLICES = 6  # columns whose slices are shown
 _SLICES_ACROSS = 2  # panels side by side, so that they can be read on a phone
@@ -89,6 +95,7 @@ _SHOWN_EVENTS = (
     "failed",
     "excluded",
     "allowed",
+    "extended",
 )  # kinds of events listed under "History"
 
 
@@ -100,21 +107,26 @@ class Figure(NamedTuple):
         size: Width and height in inches.
         caption: The text below it.
         has_panels: Whether it has several panels.
+        keeps_titles: Whether the titles of its panels are shown beside the caption.
     """
 
     draw: Callable[[Any, PlotData], None]
     size: tuple[float, float]
     caption: str
     has_panels: bool = False
+    keeps_titles: bool = False
 
 
-def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = None) -> Path:
+def write_html_report(
+    study: Study, path: str | Path, truth: ArrayLike | None = None, *, theorem: bool = False
+) -> Path:
     """Write the report to a file.
 
     Args:
         study: The study, which is not changed.
         path: The file.
         truth: True values on the domain, if they are known.
+        theorem: Whether to add what the paper's confidence bounds say.
 
     Returns:
         The path.
@@ -125,7 +137,7 @@ def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = 
     """
     path = Path(path)
     try:
-        path.write_text(render_html_report(study, truth), encoding="utf-8")
+        path.write_text(render_html_report(study, truth, theorem=theorem), encoding="utf-8")
     except OSError as error:
         raise OutputError(
             f"cannot write the report {path} ({error.strerror}); give another path"
@@ -133,13 +145,16 @@ def write_html_report(study: Study, path: str | Path, truth: ArrayLike | None = 
     return path
 
 
-def write_report_at(study: Study, path: Path, truth: ArrayLike | None = None) -> dict[str, Path]:
+def write_report_at(
+    study: Study, path: Path, truth: ArrayLike | None = None, *, theorem: bool = False
+) -> dict[str, Path]:
     """Write a report: one HTML file if the path ends in .html, otherwise a folder, with that file as report.html.
 
     Args:
         study: The study, which is not changed.
         path: The file or folder.
         truth: True values on the domain, if they are known.
+        theorem: Whether to add what the paper's confidence bounds say.
 
     Returns:
         The paths of what was written, by "report", and for a folder also those of `write_report`.
@@ -148,17 +163,21 @@ def write_report_at(study: Study, path: Path, truth: ArrayLike | None = None) ->
         OutputError: If a file cannot be written.
     """
     if is_html(path):
-        return {"report": write_html_report(study, path, truth)}
+        return {"report": write_html_report(study, path, truth, theorem=theorem)}
     paths = write_report(study, path, truth)
-    return {**paths, "report": write_html_report(study, path / "report.html", truth)}
+    page = write_html_report(study, path / "report.html", truth, theorem=theorem)
+    return {**paths, "report": page}
 
 
-def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:
+def render_html_report(
+    study: Study, truth: ArrayLike | None = None, *, theorem: bool = False
+) -> str:
     """Return the report as HTML.
 
     Args:
         study: The study, which is not changed.
         truth: True values on the domain, if they are known.
+        theorem: Whether to add what the paper's confidence bounds say.
 
     Raises:
         MissingDependencyError: If matplotlib is not installed.
@@ -173,12 +192,13 @@ def render_html_report(study: Study, truth: ArrayLike | None = None) -> str:
         keep_trailing_newline=True,
     )
     return environment.get_template("report.html.j2").render(
-        _context(study, PlotData.from_study(study, truth))
+        _context(study, PlotData.from_study(study, truth), theorem)
     )
 
 
-def _context(study: Study, data: PlotData) -> dict[str, Any]:
+def _context(study: Study, data: PlotData, theorem: bool) -> dict[str, Any]:
     """Return what the template shows."""
+    lead, *figures = _figures(data)
     return {
         "name": study.name or "study",
         "goal": format_question(study),
@@ -191,16 +211,17 @@ def _context(study: Study, data: PlotData) -> dict[str, Any]:
         "confidence_note": data.confidence_note,
         "expected": describe_expected(data.result),
         "certificate": data.result.certificate,
-        "bounds": _bounds(data),
+        "bounds": _bounds(data) if theorem else None,
         "model_check": data.result.model_check,
         "reason": data.result.reason,
         "finished": study.finished is not None,
-        "figures": [_drawn(figure, data) for figure in _figures(data)],
+        "lead": _drawn(lead, data),
+        "figures": [_drawn(figure, data) for figure in figures],
         "pending": _pending(study),
         "vehicles": [describe_vehicle(status, study.domain) for status in shown_vehicles(study)],
         "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
-        "settings": _settings(study),
+        "settings": _settings(study, theorem),
     }
 
 
@@ -219,12 +240,9 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
         (format_number(result.spent), cost),
     ]
     if result.best_observed is not None and study.goal.seeks_optimum:
-        tiles.append(
-            (
-                f"{result.best_observed.value:.4g}",
-                f"best so far (measurement {result.best_observed.id})",
-            )
-        )
+        best = result.best_observed.shown
+        remark = result.best_observed.remark
+        tiles.append((f"{best.value:.4g}", f"best so far (measurement {best.id}{remark})"))
     if statements.recommended_value is not None and result.steps:
         interval = (
             f"{statements.recommended_value.low:.4g} to {statements.recommended_value.high:.4g}"
@@ -302,7 +320,7 @@ def _figures(data: PlotData) -> list[Figure]:
                 Figure(
                     draw_curve,
                     _MAP_SIZE,
-                    "Posterior mean, 90 % interval of each point, and measurements",
+                    "Estimate, 90 % interval of each point, and measurements",
                 )
             ]
         case 2:
@@ -310,11 +328,16 @@ def _figures(data: PlotData) -> list[Figure]:
             if data.travels and len(data.routes) > 1:
                 marks = "the route of each vehicle"
             figures = [
-                Figure(draw_mean, _MAP_SIZE, f"Posterior mean and {marks}"),
                 Figure(draw_regions, _MAP_SIZE, classes),
+                Figure(draw_mean, _MAP_SIZE, f"Estimate and {marks}"),
             ]
+            if data.result.goal.seeks_optimum:
+                figures.reverse()
         case _:
             figures = _figures_of_many_columns(data)
+    columns = map_columns(data.domain)
+    if columns is not None:
+        figures.insert(0, _map_of_candidates(columns))
     if np.isfinite(data.values).any():
         caption = data.view.values_caption(data.result)
         figures.append(Figure(_draw_values, _CHART_SIZE, caption))
@@ -326,12 +349,23 @@ def _figures(data: PlotData) -> list[Figure]:
     return figures
 
 
+def _map_of_candidates(columns: MapColumns) -> Figure:
+    """Return the map of a table with longitude and latitude."""
+
+    def draw_map(figure: Any, data: PlotData) -> None:
+        figure.set_layout_engine("compressed")
+        style.legend_below(figure, draw_candidates(figure, data, columns))
+
+    caption = "Map of the candidates, by probability and by class, and the route"
+    return Figure(draw_map, _CANDIDATES_SIZE, caption, has_panels=True, keeps_titles=True)
+
+
 def _figures_of_many_columns(data: PlotData) -> list[Figure]:
     """Return slices through the recommended point and the importance of the columns."""
     chosen, note = chosen_columns(data.study, None, _MAX_SLICES)
     slices = PosteriorSlices.through(data.study, data.result.best.point)
     point = format_coordinates(slices.point, digits=_SLICE_DIGITS)
-    caption = f"Slices of the posterior through the recommended point {point}"
+    caption = f"Slices through the recommended point {point}"
     rows = -(-len(chosen) // _SLICES_ACROSS)
 
     def draw_all(figure: Any, data: PlotData) -> None:
@@ -339,14 +373,8 @@ def _figures_of_many_columns(data: PlotData) -> list[Figure]:
         draw_slices(panels, data, slices, chosen)
 
     height = _SLICE_HEIGHT * rows + _SLICE_LEGEND
-    figures = [
-        Figure(
-            draw_all,
-            (_MAP_SIZE[0], height),
-            f"{caption}; {note}" if note else caption,
-            has_panels=True,
-        )
-    ]
+    caption = f"{caption}; {note}" if note else caption
+    figures = [Figure(draw_all, (_MAP_SIZE[0], height), caption, has_panels=True)]
     if data.has_model:
         importance = column_importance(data.study)
         shown = min(len(importance.columns), MAX_BARS)
@@ -359,7 +387,7 @@ def _figures_of_many_columns(data: PlotData) -> list[Figure]:
 def _draw_values(ax: Any, data: PlotData) -> None:
     draw_values(ax, data)
     ax.set_xlabel("cost spent")
-    ax.set_ylabel("value")
+    ax.set_ylabel(data.study.quantity.label or "value")
 
 
 def _drawn(figure: Figure, data: PlotData) -> dict[str, str]:
@@ -376,7 +404,7 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
     with style.literal_text():
         drawing = style.new_figure(*figure.size, dpi=_DPI)
         figure.draw(drawing if figure.has_panels else drawing.subplots(), data)
-        for ax in drawing.axes:
+        for ax in () if figure.keeps_titles else drawing.axes:
             ax.set_title("", loc="left")  # the caption says it
         style.apply_theme(drawing, theme)
         file = io.BytesIO()
@@ -390,7 +418,7 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
 
 def _precision(study: Study, noise: float) -> str:
     """Return the standard deviation of a measurement, or what it gives instead of a number."""
-    return f"± {sqrt(noise):.3g}" if study.outcome is None else study.outcome.precision
+    return f"± {sqrt(noise):.2g}" if study.outcome is None else study.outcome.precision
 
 
 def _pending(study: Study) -> list[dict[str, Any]]:
@@ -424,8 +452,10 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
         for name in ("level", "task", "vehicle")
         if any(getattr(record, name) is not None for record in records)
     ]
+    is_named = study.domain.has_row_names
     headings = [
         "id",
+        *(["place"] if is_named else []),
         *map(column_label, study.domain.columns),
         *optional,
         "value",
@@ -436,12 +466,13 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
     rows = [
         [
             record.id,
+            *_labels(record, study.domain),
             *(
                 format_coordinate(value, ALL_DIGITS)
                 for value in study.domain.shown(record.point).values()
             ),
             *(getattr(record, name) for name in optional),
-            f"{record.value:.6g}{' (left out)' if record.id in outliers else ''}",
+            f"{_measured(study, record)}{' (left out)' if record.id in outliers else ''}",
             _precision(study, record.noise).removeprefix("± "),
             _told_cost(record),
             format_number(record.spent),
@@ -449,6 +480,20 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
         for record in records
     ]
     return {"headings": headings, "rows": rows}
+
+
+def _measured(study: Study, record: MeasurementRecord) -> str:
+    """Return a measured value with as many digits as its noise leaves."""
+    if study.outcome is not None or record.noise <= 0:
+        return f"{record.value:.6g}"
+    return format_uncertain(record.value, sqrt(record.noise)).partition(" ±")[0]
+
+
+def _labels(record: MeasurementRecord, domain: Domain) -> list[str]:
+    """Return the cell with the name of a measured place; none if rows have no names."""
+    if not domain.has_row_names:
+        return []
+    return ["–" if record.label is None else label_text(record.label)]
 
 
 def _told_cost(record: MeasurementRecord) -> str:
@@ -468,7 +513,12 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
         elif kind == "corrected":
             text = f"{details['id']} corrected to {details['y']:.6g}"
         elif kind in ("excluded", "allowed"):
-            text = f"{kind}: {Place.from_details(details).describe()}"
+            place = Place.from_details(details)
+            text = f"{kind}: {place.describe()}"
+            if place.point is not None:
+                text = f"{kind}: {with_label(study.domain, place.point, place.describe())}"
+        elif kind == "extended":
+            text = f"extended: {Extension.from_details(details).describe()}"
         else:
             text = f"{details['id']} {kind}"
         if details.get("reason"):
@@ -477,19 +527,22 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _settings(study: Study) -> list[tuple[str, str]]:
+def _settings(study: Study, theorem: bool) -> list[tuple[str, str]]:
     columns = describe_columns(study.domain)
     epoch = study.epoch
     model = describe_transform(study.transform, study.outcome)
     descriptions = {"model": model, "tasks": describe_tasks(study)}
+    paper = [
+        ("engine", study.engine),
+        ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),
+    ]
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
         ("kernel", str(study.kernel)),
         *[(name, text) for name, text in descriptions.items() if text is not None],
         ("policy", describe_policy(study.policy)),
         ("repeats", describe_repeats(study.repeats)),
-        ("engine", study.engine),
-        ("epoch", f"{epoch.index}, η = {epoch.eta:.3g}, β = {epoch.beta:.4g}"),
+        *(paper if theorem else []),
         ("cost", describe_budget(study)),
         *describe_infeasible(study, study.result()),
         ("seed", str(study.seed)),

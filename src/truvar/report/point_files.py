@@ -68,13 +68,13 @@ def save_points(result: Result, path: str | Path) -> Path:
 
 def points_csv(result: Result) -> str:
     """Return every point as a row of CSV text, with the label first if there is one."""
-    return str(quoted_frame(_labelled(result)).to_csv(index=False))
+    return str(quoted_frame(labelled_points(result)).to_csv(index=False))
 
 
 def points_geojson(result: Result) -> str:
     """Return every point as GeoJSON (RFC 7946), with longitude and latitude in degrees."""
     columns = require_geographic_columns(result.domain, "a .geojson file")
-    frame = _labelled(result)
+    frame = labelled_points(result)
     positions = columns.degrees(result.domain.to_frame()).round(_DIGITS).tolist()
     features = [
         {
@@ -88,7 +88,7 @@ def points_geojson(result: Result) -> str:
     return json.dumps(collection, ensure_ascii=False) + "\n"
 
 
-def _labelled(result: Result) -> pd.DataFrame:
+def labelled_points(result: Result) -> pd.DataFrame:
     """Return the table of a result; the labels of the user's rows are a column of it."""
     frame = result.to_frame()
     name = "label" if frame.index.name is None else str(frame.index.name)
@@ -110,7 +110,7 @@ def _json_value(value: Any) -> Any:
 
 def _write_geopackage(result: Result, path: Path) -> None:
     geopandas = import_optional("geopandas", "a .gpkg file", "geo")
-    frame = _labelled(result)
+    frame = labelled_points(result)
     known = point_coordinates(result.domain.frame)
     if known is not None:  # in the coordinate system of the user's own
         coordinates = [result.domain.to_frame()[name] for name in known.columns]
@@ -133,3 +133,4 @@ _WRITERS: dict[str, Callable[[Result, Path], object]] = {
     ".gpkg": _write_geopackage,
     ".nc": _write_netcdf,
 }
+POINT_SUFFIXES = tuple(_WRITERS)

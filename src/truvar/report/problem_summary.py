@@ -74,7 +74,7 @@ def problem_rows(problem: Problem, study: Study) -> list[tuple[str, str]]:
         ),
         *vehicles,
         *repeats,
-        ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
+        ("policy", describe_policy(study.policy)),
         ("limits", ", ".join(f"{name} {value:g}" for name, value in problem.run.items()) or "none"),
     ]
 
@@ -114,10 +114,14 @@ def _domain(problem: Problem, study: Study) -> str:
     domain = study.domain
     kind = next(kind for kind in POINTS if kind in problem.spec["domain"])
     text = f"{len(domain)} {POINTS[kind]}: {describe_columns(domain)}"
-    constraints = [
-        entry if isinstance(entry, str) else "a polygon" for entry in _given_constraints(problem)
-    ]
-    return f"{text}; where {', '.join(constraints)}" if constraints else text
+    given = _given_constraints(problem)
+    conditions = [entry for entry in given if isinstance(entry, str)]
+    if conditions:
+        text += f"; where {', '.join(conditions)}"
+    n_polygons = len(given) - len(conditions)
+    if n_polygons:
+        text += f"; inside {'a polygon' if n_polygons == 1 else f'{n_polygons} polygons'}"
+    return text
 
 
 def _given_constraints(problem: Problem) -> list[Any]:

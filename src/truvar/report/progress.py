@@ -201,7 +201,7 @@ class Progress:
         for name in view.counted[:-1]:
             fields[-1] += f"  {view.word(name)} {getattr(classes, name).sum():>4d}"
         if self._study.goal.seeks_optimum and result.best_observed is not None:
-            fields.append(f"best so far {result.best_observed.value:.4g}")
+            fields.append(f"best so far {result.best_observed.shown.value:.4g}")
         goal = score_goal(result, self._limits)
         fields += [describe_goal_of_score(text, goal) for text in describe_score(result)]
         if self._truth is not None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from truvar._representation import format_uncertain
+from truvar.domain.labels import with_label
 from truvar.domain.repeats import Repeats, max_measurements
 from truvar.report._plot_data import PlotData
 from truvar.report._text_map import text_map
@@ -70,13 +72,23 @@ def describe_budget(study: Study) -> str:
     budget = study.limits.get("budget")
     spent = f"{format_number(study.spent)} spent"
     if budget is None:
-        return f"{spent}, no budget given{_expected_costs(study)}"
+        return f"{spent}, {_vehicle_budgets(study) or 'no budget given'}{_expected_costs(study)}"
     text = (
         f"{spent} of {format_number(budget)}, {format_number(max(budget - study.spent, 0.0))} left"
     )
     pending = sum(suggestion.cost for suggestion in study.pending)
     text = f"{text}, of which {format_number(pending)} is suggested" if pending else text
     return text + _expected_costs(study)
+
+
+def _vehicle_budgets(study: Study) -> str:
+    """Return what is left of the budget of each vehicle; nothing if none has one."""
+    parts = [
+        f"{status.name} {format_number(max(status.left, 0.0))} of {format_number(status.budget)}"
+        for status in shown_vehicles(study)
+        if status.budget is not None and status.left is not None
+    ]
+    return f"left: {', '.join(parts)}" if parts else ""
 
 
 def _expected_costs(study: Study) -> str:
@@ -92,14 +104,25 @@ def _expected_costs(study: Study) -> str:
 def describe_best(result: Result) -> str:
     """Return the recommended point with its estimated value and the 95 % interval of that."""
     best = result.best
-    text = f"{format_place(best, result.domain)}, estimated value {best.mean:.6g} ± {best.sd:.2g}"
+    estimate = format_uncertain(best.mean, best.sd)
+    text = f"{format_place(best, result.domain)}, estimated value {estimate}"
     value = result.statements.recommended_value
-    return text if value is None else f"{text} (95 %: {value.low:.6g} to {value.high:.6g})"
+    if value is None:
+        return text
+    low, high = (
+        format_uncertain(end, best.sd).partition(" ±")[0] for end in (value.low, value.high)
+    )
+    return f"{text} (95 %: {low} to {high})"
 
 
 def describe_best_observed(best: BestObserved, domain: Domain) -> str:
-    """Return the best measured value with its point in the domain and its id."""
-    return f"{best.value:.6g} at {format_place(best, domain)} (measurement {best.id})"
+    """Return the best measured value with its point in the domain and its id.
+
+    Of a value far beyond all others that is said, and the best of the others comes first.
+    """
+    shown = best.shown
+    text = f"{shown.value:.6g} at {format_place(shown, domain)} (measurement {shown.id})"
+    return f"{text}{best.remark}"
 
 
 def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
@@ -115,7 +138,11 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
     if result.best_observed is not None:
         rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
     if result.statements.is_known:
-        rows.append(("recommended", describe_best(result)))
+        text = describe_best(result)
+        best = result.best_observed
+        if best is not None and best.plausible is not None and best.point == result.best.point:
+            text += f"; it rests on measurement {best.id}"
+        rows.append(("recommended", text))
     return rows
 
 
@@ -201,7 +228,7 @@ def describe_tasks(study: Study) -> str | None:
 
 
 def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
-    """Return what cannot be measured: excluded points, failed measurements, and the expected share of the domain.
+    """Return what cannot be measured: excluded points, failed measurements, and points likely to fail.
 
     Args:
         study: The study.
@@ -213,17 +240,13 @@ def describe_infeasible(study: Study, result: Result) -> list[tuple[str, str]]:
         rows.append(("excluded", f"{result.n_excluded} of {count_noun(n, 'point')}"))
     if result.n_failed:
         last = study.failures[-1]
-        text = f"{count_noun(result.n_failed, 'measurement')}, the last at {format_shown(study.domain, last.point)}"
+        place = with_label(study.domain, last.point, format_shown(study.domain, last.point))
+        text = f"{count_noun(result.n_failed, 'measurement')}, the last at {place}"
         rows.append(("failed", f"{text}: {last.reason}" if last.reason else text))
-    if result.infeasible_share > 0:
-        share = 100 * result.infeasible_share
-        rows.append(("infeasible", f"{_format_percent(share)} % of the domain, expected"))
+    if result.n_likely_to_fail:
+        text = f"{result.n_likely_to_fail} of the other points, more likely than not"
+        rows.append(("likely to fail", text))
     return rows
-
-
-def _format_percent(share: float) -> str:
-    """Return a percentage with two significant digits, whole from 10 on: 0.17, 4.2, 23, 100."""
-    return f"{share:.2g}" if share < 10 else f"{share:.0f}"
 
 
 def study_warnings(study: Study, result: Result) -> list[str]:
@@ -263,7 +286,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         ),
         ("certificate", str(result.certificate)),
         *(("also", text) for text in result.certificate.further),
-        ("policy", f"{describe_policy(study.policy)}; engine {study.engine}"),
+        ("policy", describe_policy(study.policy)),
     ]
     progress = limit_progress(study, result, RunLimits.of(study.limits))
     rows[2:2] = [("progress", text) for text in progress_texts({"progress": progress})]
@@ -318,10 +341,10 @@ def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
     """Return position, costs, budget and return leg of a vehicle, in words."""
     parts = []
     if status.position is not None:
-        position = status.position
-        parts.append(
-            f"at {position if isinstance(position, str) else format_shown(domain, position)}"
-        )
+        place = status.position
+        if not isinstance(place, str):
+            place = with_label(domain, place, format_shown(domain, place))
+        parts.append(f"at {place}")
     if status.name is not None:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"

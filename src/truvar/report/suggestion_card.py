@@ -82,7 +82,7 @@ def _precision(study: Study, suggestion: Suggestion) -> str:
         return study.outcome.precision
     if suggestion.noise == 0:
         text = "exact"
-    elif study.lookahead(suggestion) is None:
+    elif study.lookahead(suggestion) is None and study.learns_noise:
         text = f"± {sqrt(suggestion.noise):.3g} (assumed until the noise is learned)"
     else:
         text = f"± {sqrt(suggestion.noise):.3g} (one standard deviation)"

@@ -1,0 +1,118 @@
+"""A study as an Excel workbook."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import truvar as tv
+from truvar.exceptions import InvalidArgumentError, OutputError
+from truvar.report import _workbook
+
+pytest.importorskip("openpyxl", reason="needs truvar[excel]")
+LINE = tv.Domain.grid(x=np.linspace(0, 1, 11))
+SHEETS = ["measurements", "suggestions", "points", "settings"]
+
+
+def lab(domain=LINE, **options):
+    study = tv.Study(
+        domain,
+        tv.LevelSet(0.5),
+        kernel=RBF(0.2),
+        mean=0.0,
+        noise=0.01,
+        quantity="yield",
+        unit="%",
+        **options,
+    )
+    for row in (0, 4, 8):
+        study.tell(domain.point(row), float(np.sin(row)))
+    return study
+
+
+def test_sheets_have_measurements_suggestions_points_and_settings(tmp_path):
+    study = lab()
+    batch = study.ask(2)
+    path = study.to_excel(tmp_path / "lab.xlsx")
+    sheets = pd.read_excel(path, sheet_name=None)
+    assert list(sheets) == SHEETS
+    assert sheets["measurements"]["value"].tolist() == study.measurements["value"].tolist()
+    suggestions = sheets["suggestions"]
+    assert suggestions["id"].tolist() == [each.id for each in batch]
+    assert suggestions["expected"].tolist() == pytest.approx(
+        [study.predict_measurement(each)[0] for each in batch]
+    )
+    assert suggestions["why"].tolist() == [study.explain(each).why for each in batch]
+    assert suggestions["value"].isna().all()
+    frame = study.result().to_frame()
+    np.testing.assert_allclose(sheets["points"]["mean"], frame["mean"])
+    assert sheets["points"]["class"].tolist() == frame["class"].tolist()
+    settings = dict(zip(sheets["settings"]["setting"], sheets["settings"]["value"], strict=True))
+    assert settings["question"] == "where is yield above 0.5 %?"
+    assert settings["answer"] == study.result().certificate.statement
+    assert settings["model"] == "RBF(length_scale=0.2)"
+    assert float(settings["measurements"]) == 3
+
+
+def test_failures_have_a_sheet(tmp_path):
+    study = lab()
+    study.fail(study.ask(), "broken vial")
+    sheets = pd.read_excel(study.to_excel(tmp_path / "lab.xlsx"), sheet_name=None)
+    assert sheets["failures"]["reason"].tolist() == ["broken vial"]
+    settings = dict(zip(sheets["settings"]["setting"], sheets["settings"]["value"], strict=True))
+    assert float(settings["failed"]) == 1
+
+
+def test_values_typed_into_the_workbook_can_be_told(tmp_path):
+    study = lab()
+    study.ask(2)
+    path = study.to_excel(tmp_path / "lab.xlsx")
+    filled = pd.read_excel(path, sheet_name="suggestions").assign(value=[0.2, 0.3])
+    study.tell_frame(filled[["id", "value"]])
+    assert study.pending == []
+    assert study.steps == 5
+
+
+def test_a_new_study_labels_and_texts_are_written_safely(tmp_path):
+    table = pd.DataFrame({"x": [0.0, 0.5, 1.0], "name": ["=1+1", "B", "C"]}).set_index("name")
+    domain = tv.Domain.table(table, columns=["x"])
+    study = tv.Study(domain, tv.Maximize(), name="=evil()")
+    path = study.to_excel(tmp_path / "lab.xlsx")
+    study.ask(3)
+    again = pd.read_excel(study.to_excel(tmp_path / "lab.xlsx"), sheet_name=None)
+    assert path.name == "lab.xlsx"
+    assert "'=1+1" in again["suggestions"]["label"].tolist()
+    assert again["settings"]["value"].iloc[0] == "'=evil()"
+    assert len(again["measurements"]) == 0
+
+
+def test_dates_with_a_zone_and_many_points(tmp_path, monkeypatch):
+    monkeypatch.setattr(_workbook, "MAX_ROWS", 5)
+    times = pd.date_range("2026-03-01", periods=8, tz="Europe/Zurich")
+    study = tv.Study(tv.Domain.table(pd.DataFrame({"day": times})), tv.Maximize())
+    sheets = pd.read_excel(study.to_excel(tmp_path / "lab.xlsx"), sheet_name=None)
+    assert len(sheets["points"]) == 5
+    assert sheets["points"]["day"].iloc[0].startswith("2026-03-01T00:00:00+01")
+    assert "the first 5" in sheets["settings"]["value"].iloc[-1]
+
+
+def test_other_files_are_refused_in_one_line(tmp_path):
+    with pytest.raises(InvalidArgumentError, match=r"ends in \.xlsx or \.xlsm, got 'lab\.csv'"):
+        lab().to_excel("lab.csv")
+    with pytest.raises(OutputError, match="cannot be written"):
+        lab().to_excel(tmp_path / "none" / "lab.xlsx")
+
+
+def test_a_study_on_a_server_has_the_same_workbook(served, request, tmp_path):
+    from truvar.service import Server
+
+    api, _ = served
+    local = lab()
+    local.ask(2)
+    remote = Server(api.url).create(local, request.node.name)
+    ours = pd.read_excel(local.to_excel(tmp_path / "ours.xlsx"), sheet_name=None)
+    theirs = pd.read_excel(remote.to_excel(tmp_path / "theirs.xlsx"), sheet_name=None)
+    for name in SHEETS[:3]:
+        pd.testing.assert_frame_equal(theirs[name], ours[name])
