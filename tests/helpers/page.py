@@ -9,6 +9,7 @@ PHONE = {
     "is_mobile": True,
     "has_touch": True,
 }
+SMALL_PHONE = {**PHONE, "viewport": {"width": 390, "height": 664}}  # what a browser's bars leave
 TIMEOUT = 60_000  # milliseconds
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,6 +84,62 @@ def browser() -> Iterator[Any]:
             yield chromium
         finally:
             chromium.close()
+
+
+class RestartableServer:
+    """A server process on one port that can be stopped and started again.
+
+    Args:
+        store: URL of its store.
+        environment: Further environment variables.
+    """
+
+    def __init__(self, store: str, environment: dict[str, str] | None = None) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._store = store
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        options = ["--store", self._store, "--port", str(self.port)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "truvar", "serve", *options],
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            assert self._process.poll() is None, "the server ended"
+            assert time.monotonic() < deadline, "the server did not start"
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def restartable_server(
+    store: str, environment: dict[str, str] | None = None
+) -> Iterator[RestartableServer]:
+    """Yield a running server that can be stopped and started again."""
+    pytest.importorskip("fastapi", reason="needs truvar[service]")
+    server = RestartableServer(store, environment)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def store_url(path: Path) -> str:

@@ -17,10 +17,14 @@ HIDDEN = (
 
 
 def in_terminal(
-    words: list[str], columns: int, piped: bool = False, **environment: str
+    words: list[str],
+    columns: int,
+    piped: bool = False,
+    answers: tuple[str, ...] = (),
+    **environment: str,
 ) -> tuple[int, str, str]:
     """Exit code, stdout and what the terminal was sent; `piped`: stdout is a pipe, and only
-    stderr the terminal."""
+    stderr the terminal; `answers` are typed, one line each."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
@@ -30,6 +34,8 @@ def in_terminal(
         words, stdin=theirs, stdout=out, stderr=theirs, env=env, text=True
     ) as process:
         os.close(theirs)
+        for line in answers:
+            os.write(ours, f"{line}\n".encode())
         sent = b""
         while True:
             try:

@@ -55,3 +55,41 @@ def test_a_server_reads_no_map_of_its_own(application: Callable[..., Any], tmp_p
     refused = client.post("/api/studies", json=body)
     assert refused.status_code in {400, 422}
     assert "reads no maps" in refused.text
+
+
+def test_the_view_has_names_starts_and_columns_of_a_map(
+    application: Callable[..., Any], tmp_path: Path
+) -> None:
+    client = application(f"sqlite:///{tmp_path}/studies.db")
+    cost = {
+        "base": 1,
+        "great_circle": {"longitude": "lon", "latitude": "lat", "rate": 0.1},
+        "start": {"lon": 18.0, "lat": 54.0},
+        "must_return": True,
+    }
+    body = {"name": "bay", "problem": {**PROBLEM, "cost": cost}, "tables": {"t.csv": TABLE}}
+    assert client.post("/api/studies", json=body).status_code < 300
+    view = client.get("/api/studies/bay/view").json()
+    assert view["geographic"] == {"x": "lon", "y": "lat", "degrees": True}
+    assert view["labels"] == list("abcd")
+    assert view["starts"] == [{"who": None, "point": {"lon": 18.0, "lat": 54.0}}]
+    assert view["known"] is False
+    told = {"point": {"lon": 18.3, "lat": 54.4}, "y": 2.0}
+    assert client.post("/api/studies/bay/tell", json=told).status_code < 300
+    newest = client.get("/api/studies/bay/events").json()["events"][0]
+    assert (newest["kind"], newest["label"]) == ("told", "b")
+    view = client.get("/api/studies/bay/view").json()
+    assert view["vehicle_texts"][0].startswith("at b (lon 18.3, lat 54.4)")
+
+
+def test_the_map_is_downloaded_as_a_picture(
+    application: Callable[..., Any], tmp_path: Path
+) -> None:
+    client = application(f"sqlite:///{tmp_path}/studies.db")
+    body = {"name": "bay", "problem": PROBLEM, "tables": {"t.csv": TABLE}}
+    client.post("/api/studies", json=body)
+    picture = client.get("/api/studies/bay/map.png")
+    assert picture.content.startswith(b"\x89PNG")
+    assert 'filename="bay-map.png"' in picture.headers["content-disposition"]
+    assert client.get("/api/studies/bay/map.pdf").content.startswith(b"%PDF")
+    assert client.get("/api/studies/bay/map.bmp").status_code == 422

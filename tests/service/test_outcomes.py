@@ -73,3 +73,15 @@ def test_a_count_with_its_exposure_is_listed(client: Any) -> None:
     table = client.get("/api/studies/plants/export.csv").text.splitlines()
     assert table[0].endswith("exposure")
     assert table[1].endswith("0.5")
+
+
+def test_a_reference_to_raw_data_is_told_over_http(client: Any) -> None:
+    problem = {"domain": {"grid": {"x": [0, 1, 9]}}, "goal": {"maximize": True}}
+    client.post("/api/studies", json={"name": "scans", "problem": problem})
+    body = {"point": {"x": 0.5}, "y": 1.0, "reference": "scan/2417.h5"}
+    assert client.post("/api/studies/scans/tell", json=body).status_code == 200
+    (row,) = client.get("/api/studies/scans/measurements").json()["measurements"]
+    assert row["reference"] == "scan/2417.h5"
+    for wrong in (7, ""):
+        answer = client.post("/api/studies/scans/tell", json={**body, "reference": wrong})
+        assert answer.status_code == 422, answer.text

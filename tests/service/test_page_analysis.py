@@ -82,7 +82,9 @@ def test_bands_ids_excluded_and_failed_points_are_on_the_map(page_on, served, me
     struck += " n += d[k] < 60 && d[k + 1] < 60 && d[k + 2] < 60 && d[k + 3] > 200; return n; }"
     assert page.evaluate(struck) > 100
     page.get_by_text("In words").click()
-    assert "undecided, of 120 points" in page.locator(".map details").inner_text()
+    assert (
+        "undecided, of 120 points" in page.locator(".map details", has_text="In words").inner_text()
+    )
 
 
 def test_tabs_show_convergence_slices_importance_and_model_check(page_on, served, measured):

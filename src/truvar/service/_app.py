@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -37,12 +36,12 @@ from truvar.service._choices import PendingLimitError
 from truvar.service._limits import ServiceLimits
 from truvar.service._log_limits import limit_logs
 from truvar.service._middleware import SecurityMiddleware
+from truvar.service._page_files import STATIC, worker_script
 from truvar.service._sessions import StudySessions
 from truvar.service.routes import api_router
 from truvar.service.routes._common import json_response
 from truvar.study.commands import ARGUMENTS
 
-STATIC = Path(__file__).parent / "static"
 MAX_MESSAGE = 2_000  # characters of an error, which may repeat what a client sent
 GZIP_MIN_SIZE = 20_000  # bytes of an answer that is compressed
 GZIP_LEVEL = 4  # of 9: most of the gain for little time
@@ -105,11 +104,13 @@ def create_app(
     async def page() -> Response:
         return FileResponse(STATIC / "index.html")
 
+    script = worker_script(STATIC)
+
     @app.get("/worker.js", include_in_schema=False)
     async def worker() -> Response:
         # A service worker sees the requests below its own address only, so that it does not lie
         # under /page.
-        return FileResponse(STATIC / "worker.js", media_type="text/javascript")
+        return Response(script, media_type="text/javascript")
 
     app.mount("/page", StaticFiles(directory=STATIC))
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_SIZE, compresslevel=GZIP_LEVEL)

@@ -85,8 +85,8 @@ class ChoiceProcess:
             Finished: If there is nothing to suggest.
             TruvarError: If the request has a mistake.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        assert self._process.stdin is not None  # nosec B101
+        assert self._process.stdout is not None  # nosec B101
         self.name = name
         line = b""
         with suppress(ConnectionError):

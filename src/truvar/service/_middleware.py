@@ -128,6 +128,7 @@ class SecurityMiddleware:
             )
         scope["access"] = grant.access
         scope["studies"] = grant.studies
+        scope["holder"] = grant.name
         if not grant.covers(_path(scope)):
             return Refusal(
                 403,

@@ -19,7 +19,7 @@ from truvar.problem.schema import (
     Text,
     text_or_table,
 )
-from truvar.service._limits import is_plain_text
+from truvar.service._limits import ServiceLimits, check_at_most, is_plain_text
 from truvar.storage.base import MAX_NAME_LENGTH
 from truvar.study.commands import ARGUMENTS, INTERFACES, MAX_REASON_LENGTH, Command
 from truvar.study.study import Study
@@ -109,6 +109,7 @@ class CommandBody(StrictModel):
     """The body of a request that executes a command."""
 
     command_class: ClassVar[type[Command]]
+    max_points: ClassVar[int] = ServiceLimits.points  # of a domain
 
     @model_validator(mode="before")
     @classmethod
@@ -236,6 +237,53 @@ class PlaceBody(CommandBody):
         mask = np.zeros(n, bool)
         mask[self.rows] = True
         return {"what": mask}
+
+
+class DomainBody(CommandBody):
+    """Further points of the domain: rows of a table, or values by column of a grid or box."""
+
+    rows: Annotated[
+        list[dict[str, Coordinate]] | None,
+        Field(description="Further rows of a table, each a value by column."),
+    ] = None
+    labels: Annotated[
+        list[Number | Text] | None, Field(description="Labels of the rows; default: numbers.")
+    ] = None
+    columns: Annotated[
+        dict[str, list[Coordinate]] | None,
+        Field(
+            description="By column, further values of an axis of a grid, or the ends of a side of a "
+            "box."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.rows is None) == (self.columns is None):
+            got = "neither" if self.rows is None else "both"
+            raise rule_error(
+                f"an extension needs either rows or columns, got {got}; give one of them"
+            )
+        if self.labels is not None and len(self.labels) != len(self.rows or ()):
+            raise rule_error(
+                f"every row needs a label, got {len(self.labels)} labels for "
+                f"{len(self.rows or ())} rows; give one for each, or leave them out"
+            )
+        return self
+
+    def target(self, study: Study) -> dict[str, Any]:
+        axes = study.domain.axis_values
+        count = len(study.domain) + len(self.rows or ())
+        if self.columns is not None and axes is not None and not study.domain.continuous:
+            for name, axis in zip(study.domain.columns, axes, strict=True):
+                more = set(self.columns.get(name, ())) - set(axis.tolist())
+                count = count // len(axis) * (len(axis) + len(more))
+        check_at_most(count, self.max_points, "points")
+        if self.rows is None:
+            return {"what": self.columns}
+        import pandas as pd
+
+        return {"what": pd.DataFrame(self.rows, index=self.labels)}
 
 
 class TextBody(CommandBody):

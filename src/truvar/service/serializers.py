@@ -9,6 +9,7 @@ numbers have six digits, and a very large domain is represented by some of its p
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +20,10 @@ from truvar._typing import Array, Index
 from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
+from truvar.domain.extension import Extension
 from truvar.domain.geographic import geographic_columns
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
+from truvar.exceptions import TruvarError
 from truvar.inference.regime import REGIME_SUMMARIES
 from truvar.messages import interface
 from truvar.report import style
@@ -35,7 +38,9 @@ from truvar.report.status import (
 )
 from truvar.report.tables import replace_nonfinite
 from truvar.service import _explanations as explanations
+from truvar.service._answer import answer
 from truvar.storage.serialization import serialize
+from truvar.tabular.labels import label_key
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
@@ -103,16 +108,39 @@ def definition(study: Study) -> dict[str, Any]:
 
 
 def events(study: Study, newest: int) -> list[dict[str, Any]]:
-    """Return the last events, newest first, without the details of the first, the problem."""
+    """Return the last events, newest first, without the problem and the points of extensions."""
     rows = study.events.tail(newest).iloc[::-1].to_dict("records")
     return [
         {
             **{str(key): value for key, value in row.items()},
             "time": row["time"].isoformat(),
-            "details": {} if row["kind"] == "created" else serialize(row["details"]),
+            "details": serialize(_event_details(row["kind"], row["details"])),
+            "label": _event_label(study.domain, row["details"]),
         }
         for row in rows
     ]
+
+
+def _event_details(kind: str, details: dict[str, Any]) -> dict[str, Any]:
+    """Return the details of an event without whole domains."""
+    if kind == "created":
+        return {}
+    if kind != "extended":
+        return details
+    others = {name: each for name, each in details.items() if name in ("reason", "models")}
+    return {**others, "text": Extension.from_details(details).describe()}
+
+
+def _event_label(domain: Domain, details: Mapping[str, Any]) -> str | None:
+    """Return the name of the row that an event is about; None: it has none, or is about no point."""
+    point = details.get("point")
+    if not domain.has_row_names or not isinstance(point, Mapping):
+        return None
+    try:
+        row, _ = domain.locate(point)
+    except TruvarError:
+        return None
+    return None if row is None else str(label_key(domain.label(row)))
 
 
 def measurements(study: Study) -> list[dict[str, Any]]:
@@ -233,6 +261,7 @@ def view(study: Study) -> dict[str, Any]:
     data = status(study, result)
     return {
         **data,
+        "answer": answer(study, result).to_dict(),
         "pending": explanations.pending(study),
         "bands": explanations.bands(result, shown),
         "progress_texts": progress_texts(data),
@@ -256,8 +285,13 @@ def view(study: Study) -> dict[str, Any]:
         "travels": study.travels,
         "learns_cost": study.learns_cost,
         "quantity_label": study.quantity.label,
+        "unit": study.quantity.unit,
+        "known": result.steps > 0 and statements.is_known,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic_columns(domain) is not None,
+        "geographic": _geographic(domain),
+        "starts": _starts(study),
+        "labels": _labels(domain, shown),
         "points": len(domain),
         "shown": len(shown),
         "indices": shown.tolist() if len(shown) < len(domain) else None,
@@ -273,6 +307,11 @@ def view(study: Study) -> dict[str, Any]:
         "levels": levels,
         "tasks": task_names,
         "vehicle_names": list(study.vehicles),
+        "vehicle_budgets": [
+            {"name": status.name, "budget": status.budget, "left": status.left}
+            for status in study.vehicle_statuses
+            if status.budget is not None
+        ],
         "vehicle_texts": [
             describe_vehicle(status, study.domain)
             for status in study.vehicle_statuses
@@ -284,6 +323,30 @@ def view(study: Study) -> dict[str, Any]:
         "exclusions": exclusions(study),
         "history": history(study),
     }
+
+
+def _geographic(domain: Domain) -> dict[str, Any] | None:
+    """Return the columns of a map, and whether they are degrees; None: there are none."""
+    found = geographic_columns(domain)
+    if found is None:
+        return None
+    return {"x": found.longitude, "y": found.latitude, "degrees": found.crs is None}
+
+
+def _starts(study: Study) -> list[dict[str, Any]]:
+    """Return where the vehicles, or the single crew, start, as far as that has coordinates."""
+    return [
+        {"who": status.name, "point": dict(status.start)}
+        for status in study.vehicle_statuses
+        if isinstance(status.start, Mapping)
+    ]
+
+
+def _labels(domain: Domain, shown: Index) -> list[str] | None:
+    """Return the names of the rows that are drawn; None: they have none."""
+    if not domain.has_row_names:
+        return None
+    return [str(label_key(domain.label(int(row)))) for row in shown]
 
 
 def _excluded_rows(result: Result, shown: Index) -> list[int]:

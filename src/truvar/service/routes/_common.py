@@ -59,11 +59,12 @@ def json_response(data: Any, status: int = 200) -> Response:
     return Response(encode(data), status, media_type=JSON)
 
 
-def file_response(content: str, media_type: str, name: str) -> Response:
+def file_response(content: str | bytes, media_type: str, name: str) -> Response:
     """Return an answer that browsers save as a file."""
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
     headers = {"content-disposition": f'attachment; filename="{safe}"'}
-    return Response(content.encode(), media_type=media_type, headers=headers)
+    body = content.encode() if isinstance(content, str) else content
+    return Response(body, media_type=media_type, headers=headers)
 
 
 async def upload_response(

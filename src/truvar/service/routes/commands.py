@@ -14,6 +14,7 @@ from truvar.service._disconnection import while_connected
 from truvar.service._limits import ServiceLimits
 from truvar.service._schemas import (
     CommandBody,
+    DomainBody,
     MeasurementBody,
     PlaceBody,
     PointBody,
@@ -51,6 +52,11 @@ def _with_exclusions(study: Study, receipt: Receipt) -> dict[str, Any]:
     return {**summary, "excluded": result.n_excluded, "infeasible_share": result.infeasible_share}
 
 
+def _with_points(study: Study, receipt: Receipt) -> dict[str, Any]:
+    """Return the short answer with the number of points of the domain."""
+    return {**_summary(study, receipt), "points": len(study.domain)}
+
+
 def _with_warnings(study: Study, receipt: Receipt) -> dict[str, Any]:
     """Return the short answer with the warnings and the ids that they are about."""
     return {
@@ -70,6 +76,7 @@ _FORMS: dict[Target, tuple[type[CommandBody], _Answer]] = {
     "value": (MeasurementBody, _with_warnings),
     "point": (PointBody, _summary),
     "place": (PlaceBody, _with_exclusions),
+    "domain": (DomainBody, _with_points),
     "text": (TextBody, _version),
 }
 
@@ -129,5 +136,6 @@ def router(sessions: StudySessions, limits: ServiceLimits) -> APIRouter:
     for command, interface in INTERFACES.items():
         base, answer = _FORMS[interface.target]
         body = body_of(command, base, text={"max_length": limits.text})
+        body.max_points = limits.points
         add(body, interface.summary, answer)
     return routes

@@ -1,4 +1,4 @@
-"""Files to download: the whole study, its measurements, points and waypoints, and a report."""
+"""Files to download: the study, its measurements, points, waypoints and map, and a report."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from truvar.report.pictures import map_picture
 from truvar.report.point_files import points_csv, points_geojson
 from truvar.report.waypoints import MEDIA_TYPES, waypoint_text
 from truvar.service import serializers
@@ -16,6 +17,7 @@ from truvar.service.routes._common import JSON, StudyName, file_response
 from truvar.study.study import Study
 from truvar.tabular.csv_cells import measurements_csv
 
+_PICTURE_TYPES = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _REPORT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 )
@@ -25,6 +27,12 @@ class _CSVResponse(Response):
     """Type of the answer with the measurements, for OpenAPI."""
 
     media_type = "text/csv"
+
+
+class _PictureResponse(Response):
+    """Type of the answer with a picture, for OpenAPI."""
+
+    media_type = "image/png"
 
 
 def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
@@ -69,6 +77,16 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
             name, lambda study: waypoint_text(study, study.pending, file_format)
         )
         return file_response(text, MEDIA_TYPES[file_format], f"{name}-waypoints.{file_format}")
+
+    @routes.get(
+        "/studies/{name:path}/map.{file_format}",
+        summary="The map of the study as a picture",
+        response_class=_PictureResponse,
+        responses={200: {"content": {each: {} for each in _PICTURE_TYPES.values()}}},
+    )
+    async def study_map(name: StudyName, file_format: Literal["png", "svg", "pdf"]) -> Response:
+        picture = await sessions.read(name, lambda study: map_picture(study, file_format))
+        return file_response(picture, _PICTURE_TYPES[file_format], f"{name}-map.{file_format}")
 
     @routes.get(
         "/studies/{name:path}/report",

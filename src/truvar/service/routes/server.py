@@ -15,11 +15,17 @@ def router(_: StudySessions, limits: ServiceLimits) -> APIRouter:
     """Return the route that describes the server."""
     routes = APIRouter()
 
-    @routes.get("", summary="Version of the server, what the token allows, and the limits")
+    @routes.get(
+        "", summary="Version of the server, what the token allows and whose it is, and the limits"
+    )
     async def server(request: Request) -> Response:
         access = request.scope["access"]
-        return json_response(
-            {"version": truvar.__version__, "access": access, "limits": vars(limits)}
-        )
+        description = {
+            "version": truvar.__version__,
+            "access": access,
+            "holder": request.scope.get("holder"),
+            "limits": vars(limits),
+        }
+        return json_response(description)
 
     return routes

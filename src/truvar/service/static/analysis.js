@@ -1,6 +1,7 @@
 // The tabs of the analysis: convergence, slices, importance and model check. What they show is fetched when it is shown.
 
 import { get, studyPath } from "./api.js";
+import { isConnected } from "./connection.js";
 import { checkChart, importanceBars, profileChart, scoreChart, valuesChart } from "./charts.js";
 import { el, radioButtons, replace } from "./dom.js";
 import { formatPoint } from "./format.js";
@@ -42,12 +43,12 @@ export function analysisPanel(current) {
       if (turn !== turns) return undefined;
       panel.take(answer);
       alert.textContent = "";
-      if (answer.complete === false) timer = setTimeout(load, 0); // the server computes for a while at a time
-      else shown[which] = version;
+      if (answer.complete !== false) shown[which] = version;
+      else if (isConnected()) timer = setTimeout(load, 0); // the server computes for a while at a time
     } catch (error) {
       if (error.status) alert.textContent = error.message; // without a network the old drawing stays
     } finally {
-      if (shown[which] === version || alert.textContent) {
+      if (shown[which] === version || alert.textContent || !isConnected()) {
         node.removeAttribute("aria-busy");
         status.textContent = "";
       }

@@ -1,25 +1,21 @@
-// Requests to the server, with the access token, and the stream of changes.
+// Requests to the server, with the access token, and the stream of changes. Every request tells connection.js how it went.
 
-const TOKEN_KEY = "truvar-token"; // in the session storage
+import { lost, onReconnect, reached, showsAnswerOf } from "./connection.js";
+import { forgetOthers, keepAnswer, keptAnswer } from "./kept-answers.js";
+import { token } from "./session.js";
+
 const FIRST_WAIT = 1000; // milliseconds before the first attempt to connect again
 const LONGEST_WAIT = 20_000; // milliseconds between two attempts
 const SILENCE = 40_000; // milliseconds without a sign of life, of which one is due every 14 s, after which a stream is dead
 const KEEP_DOWNLOAD = 10_000; // milliseconds for which a downloaded file stays in memory
+const NO_SERVER = [502, 503, 504]; // HTTP statuses of a proxy that finds no server behind it
+const UNREACHABLE = "The server cannot be reached. Your input is kept; try again in a moment.";
+const LOGGED_OUT = "Your token is not accepted any more. Log in again; what you entered is kept.";
 
-// A token can be given behind the # of the address. Browsers do not send that part; it is removed at once.
-export function takeTokenFromAddress() {
-  const match = location.hash.match(/[#&]token=([^&]+)/);
-  if (!match) return;
-  setToken(decodeURIComponent(match[1]));
-  history.replaceState(null, "", location.pathname + location.hash.replace(/[#&]?token=[^&]+/, "").replace(/^$/, "#/"));
-}
+const refused = new Set();
 
-export const setToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
-
-function authorization() {
-  const token = sessionStorage.getItem(TOKEN_KEY);
-  return token ? { Authorization: `Bearer ${token}` } : {};
-}
+// Calls `listener()` when the server does not accept the token.
+export const onRefusedToken = (listener) => refused.add(listener);
 
 // status: the HTTP status, or 0 if the server did not answer.
 export class RequestError extends Error {
@@ -30,23 +26,55 @@ export class RequestError extends Error {
 }
 
 async function request(path, options = {}) {
+  const used = token();
+  const authorization = used ? { Authorization: `Bearer ${used}` } : {};
   let response;
   try {
-    response = await fetch(`api${path}`, { ...options, headers: { ...authorization(), ...options.headers }, cache: "no-cache" });
+    response = await fetch(`api${path}`, { ...options, headers: { ...authorization, ...options.headers }, cache: "no-cache" });
   } catch {
-    throw new RequestError("The server cannot be reached. Your input is kept; try again in a moment.", 0);
+    if (!options.signal?.aborted) lost();
+    throw new RequestError(UNREACHABLE, 0);
   }
-  if (response.ok) return response;
-  let message = `${response.status} ${response.statusText}`;
+  if (response.ok) {
+    reached();
+    return response;
+  }
+  let message = null;
   try {
-    message = (await response.json()).error ?? message;
+    message = (await response.json()).error;
   } catch {
-    // The body is not JSON; the status is the message.
+    // The body is not JSON.
   }
-  throw new RequestError(message, response.status);
+  if (!message && NO_SERVER.includes(response.status)) {
+    lost();
+    throw new RequestError(UNREACHABLE, 0);
+  }
+  reached();
+  if (response.status === 401 && used === token()) {
+    for (const listener of refused) listener();
+    message = LOGGED_OUT;
+  }
+  throw new RequestError(message ?? `${response.status} ${response.statusText}`, response.status);
 }
 
-export const get = async (path) => (await request(path)).json();
+// Asks for the server alone.
+export const probe = () => request("");
+
+// Returns the answer to a request; without a network the last one, if it is kept.
+export async function get(path) {
+  const used = token();
+  try {
+    const text = await (await request(path)).text();
+    keepAnswer(path, used, text, () => used === token());
+    if (path === "") forgetOthers(used).catch(() => {}); // the server has accepted this token
+    return JSON.parse(text);
+  } catch (error) {
+    const found = error.status === 0 ? await keptAnswer(path, used) : null;
+    if (!found) throw error;
+    showsAnswerOf(found.time);
+    return JSON.parse(found.text);
+  }
+}
 
 export async function post(path, body) {
   const response = await request(path, {
@@ -85,10 +113,19 @@ export function watchStudy(name, onChange, onState) {
         if (error.status >= 400 && error.status < 500) return onState("lost");
       }
       onState("lost");
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await waitOrReconnect(wait);
     }
   })();
   return () => abort.abort();
+}
+
+// Waits, but not longer than until another request reaches the server.
+function waitOrReconnect(milliseconds) {
+  return new Promise((resolve) => {
+    const done = () => { clearTimeout(timer); end(); resolve(); };
+    const timer = setTimeout(done, milliseconds);
+    const end = onReconnect(done);
+  });
 }
 
 async function readEvents(response, onChange) {

@@ -1,27 +1,40 @@
 // Entry point: shows the part of the page that the # of the address names.
 // The page is plain JavaScript modules, so that it needs no build step and loads nothing from other servers.
 
-import { get, setToken, takeTokenFromAddress } from "./api.js";
+import { get, onRefusedToken, probe } from "./api.js";
+import { onReconnect, showLive, startProbing } from "./connection.js";
 import { showCreateStudy } from "./create-study.js";
-import { el, field, replace } from "./dom.js";
+import { clearConnectionAlerts, el, replace } from "./dom.js";
+import { hasAnswers } from "./kept-answers.js";
+import { loginForm, showAccount } from "./login.js";
+import { send } from "./offline-queue.js";
+import { takeTokenFromAddress, token } from "./session.js";
 import { showStudyList } from "./study-list.js";
 import { showStudy } from "./study-page.js";
 import { showUnsentValues } from "./unsent-values.js";
 
 const main = document.getElementById("main");
+const account = document.getElementById("account");
+const login = loginForm(() => show());
 let leave = () => {}; // ends timers and connections of the part that is shown
+let isFailed = false; // whether an error is shown instead of a part of the page
 
 async function show() {
   leave();
   leave = () => {};
-  showConnection("");
+  isFailed = false;
+  showLive("");
   const address = location.hash.replace(/^#/, "");
   let server;
   try {
     server = await get("");
   } catch (error) {
-    return error.status === 401 ? showTokenForm(error.message) : showError(error);
+    if (error.status === 401) return undefined; // `onRefusedToken` shows the form
+    showAccount(account, null, logIn);
+    if (error.status === 0 && !token() && (await hasAnswers())) return logIn("unreachable");
+    return showError(error);
   }
+  showAccount(account, server, logIn);
   replace(main, el("p", { class: "loading" }, "Loading …"));
   const match = address.match(/^\/study\/(.+)$/);
   const titles = [];
@@ -30,38 +43,43 @@ async function show() {
   document.title = [...titles, "truvar"].join(" · ");
   replace(document.getElementById("breadcrumb"), titles.map((title) => el("li", { "aria-current": "page" }, title)));
   try {
-    if (match) leave = await showStudy(main, titles[0], server, showConnection);
-    else if (address === "/new") leave = showCreateStudy(main, server);
+    if (match) {
+      leave = await showStudy(main, titles[0], server);
+      get("/studies").catch(() => {}); // so that the list is kept, too
+    } else if (address === "/new") leave = showCreateStudy(main, server);
     else leave = await showStudyList(main, server);
   } catch (error) {
-    showError(error);
+    if (error.status !== 401) showError(error);
   }
+  return undefined;
 }
 
 function showError(error) {
+  isFailed = true;
   replace(main, el("div", { class: "card empty" }, el("h1", {}, "The page could not be shown"),
     el("p", { class: "alert", role: "alert" }, error.message),
     el("div", {}, el("button", { class: "main", onclick: show }, "Try again"), " ", el("a", { class: "button", href: "#/" }, "All studies"))));
 }
 
-function showTokenForm(message) {
-  const input = el("input", { type: "password", autocomplete: "off", required: true });
-  const form = el("form", { class: "card", onsubmit: (event) => {
-    event.preventDefault();
-    setToken(input.value.trim());
-    show();
-  } }, el("h1", {}, "This server needs a token"), el("p", { class: "note" }, message),
-  field("Token", input), el("p", {}, el("button", { class: "main" }, "Open")));
-  replace(main, form);
-  input.focus();
+function logIn(reason = "missing") {
+  leave();
+  leave = () => {};
+  showLive("");
+  replace(account);
+  replace(document.getElementById("breadcrumb"));
+  login.setReason(reason);
+  if (login.node.isConnected) return; // somebody may be typing
+  replace(main, login.node);
+  login.focus();
 }
 
-// state: "live", "lost", or "" for a part without a connection.
-function showConnection(state) {
-  const node = document.getElementById("connection");
-  node.className = `connection ${state}`;
-  node.textContent = { live: "live", lost: "not connected" }[state] ?? "";
-}
+onRefusedToken(() => logIn(token() ? "refused" : "missing"));
+startProbing(probe);
+onReconnect(() => {
+  clearConnectionAlerts();
+  send();
+  if (isFailed) show();
+});
 
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
@@ -81,7 +99,6 @@ document.querySelector(".skip").addEventListener("click", (event) => { event.pre
 // Without a secure connection there is no service worker, and the page cannot be loaded again without a network.
 navigator.serviceWorker?.register("worker.js").catch(() => {});
 
-takeTokenFromAddress();
 showUnsentValues(document.getElementById("unsent"));
-window.addEventListener("hashchange", () => { takeTokenFromAddress(); show(); main.focus(); });
-show();
+window.addEventListener("hashchange", async () => { await takeTokenFromAddress(); show(); main.focus(); });
+takeTokenFromAddress().then(show);

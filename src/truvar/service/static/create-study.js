@@ -62,7 +62,7 @@ export function showCreateStudy(main, server) {
     const more = cost.read(found.columns);
     const problem = toToml({
       domain: found.domain, goal: wanted.goal, outcome: outcome.read() ?? {}, noise: Object.keys(found.noise).length ? found.noise : more.noise,
-      cost: Object.keys(found.cost).length ? { ...found.cost, travel: more.cost.travel } : more.cost, run: { ...more.run, ...wanted.run },
+      cost: Object.keys(found.cost).length ? { ...more.cost, base: undefined, learned: undefined, prior: undefined, ...found.cost } : more.cost, run: { ...more.run, ...wanted.run },
     }, { repeats: more.repeats, quantity: quantity.value.trim() || undefined, unit: unit.value.trim() || undefined });
     return { problem, tables: part.tables() };
   }

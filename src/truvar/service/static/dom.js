@@ -71,6 +71,20 @@ export function announce(text) {
   document.getElementById("announcement").textContent = text;
 }
 
+// Shows an error; one that is about the connection alone goes when the server is reached again.
+export function showAlert(alert, error) {
+  alert.textContent = error.message;
+  alert.toggleAttribute("data-connection", error.status === 0);
+}
+
+// Removes the errors that were about the connection alone, when the server is reached again.
+export function clearConnectionAlerts() {
+  for (const node of document.querySelectorAll("[data-connection]")) {
+    node.textContent = "";
+    node.removeAttribute("data-connection");
+  }
+}
+
 // Disables the button while the work runs and shows its error in `alert`.
 export async function runWithButton(button, alert, work) {
   alert.textContent = "";
@@ -78,7 +92,7 @@ export async function runWithButton(button, alert, work) {
   try {
     return await work();
   } catch (error) {
-    alert.textContent = error.message;
+    showAlert(alert, error);
     return undefined;
   } finally {
     button.disabled = false;

@@ -2,13 +2,17 @@
 // The plots are written by hand on canvas and SVG: a charting library would need a build step or a foreign server.
 
 import { get, studyPath } from "./api.js";
+import { CANDIDATE_LAYERS, areDegrees, candidatesMap, startMarks } from "./candidates-map.js";
+import { coastlineChoice } from "./coastlines.js";
 import { COLOUR_MAPS, bandColours, colourMapName } from "./colour.js";
 import { curve } from "./curve.js";
 import { el, field, radioButtons, replace, svg } from "./dom.js";
 import { count, countNoun, formatPoint, formatValue, number, position, valueAt } from "./format.js";
-import { colourRange, map, thresholdsOf } from "./map.js";
+import { colourRange, map, routes, thresholdsOf } from "./map.js";
 import { parallelCoordinates } from "./parallel-coordinates.js";
+import { formatPlace, labelAt } from "./places.js";
 import { cross, diamond, star } from "./plot-area.js";
+import { canDraw, regionDrawing } from "./region-drawing.js";
 import { distinct, extent } from "./scale.js";
 import { CLASS_NAMES, askedProbability, classOrder, paletteLetter } from "./sides.js";
 
@@ -17,13 +21,56 @@ const NEAR_SLICE = 0.05; // distance from a slice up to which a measurement is n
 const LAYERS = [["mean", "Mean"], ["sd", "Uncertainty"], ["probability", "Probability"], ["classes", "Classes"]];
 const INTERVAL = "90 % interval of each point"; // between the 5 % and 95 % quantiles
 
-// `onPick(point)` is called with a point that the user chose.
-export function domainPlot(current, onPick) {
-  switch (current().columns.length) {
-    case 1: return wholeDomainPlot(current, onPick, curve);
-    case 2: return wholeDomainPlot(current, onPick, map);
-    default: return slicePlot(current, onPick);
+// `onPick(point)` is called with a point that the user chose. `study` has current(), tell() and writable, see suggestions.js.
+export function domainPlot(study, onPick) {
+  const view = study.current();
+  switch (view.columns.length) {
+    case 1: return wholeDomainPlot(study, onPick, curve);
+    case 2: return wholeDomainPlot(study, onPick, map);
+    default: return view.kind === "table" && view.shown === view.points && !isCategorical(view) ? tablePlot(study, onPick) : slicePlot(study, onPick);
   }
+}
+
+const isCategorical = (view) => view.columns.some((column) => column.choices);
+
+// A table of three or more columns: a map of its candidates, and slices through the model, which are loaded when they are opened.
+function tablePlot(study, onPick) {
+  const { current } = study;
+  const candidates = candidatesMap(current, {
+    describe: (k) => pointText(current(), k),
+    onPick: (k) => onPick(pointAt(current(), k), labelAt(current(), k)),
+    legend: (view, layer) => legend(view, layer, true, null, false), hasBest, words: sentences,
+  });
+  let slices = null;
+  const holder = el("div", {});
+  const details = el("details", { class: "slices", ontoggle: () => {
+    if (!details.open) return;
+    slices ??= slicePlot(study, onPick);
+    replace(holder, slices.node);
+    slices.redraw();
+  } }, el("summary", {}, "Slices through the model, and all points across the columns"), holder);
+  return {
+    node: el("div", {}, candidates.node, details),
+    redraw() {
+      candidates.redraw();
+      if (details.open) slices?.redraw();
+    },
+  };
+}
+
+// A point in words: its name and coordinates, the prediction and its class.
+function pointText(view, k) {
+  const place = formatPlace({ point: pointAt(view, k), label: labelAt(view, k), index: view.indices?.[k] ?? k }, view.columns);
+  if (!view.known) return `${place}: no model yet`;
+  return `${place}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}${view.unit ? ` ${view.unit}` : ""}, `
+    + `90 % between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}, ${probabilityName(view)} ${number(askedProbability(view)[k], 2)}`;
+}
+
+// The tool that excludes a region of a map of two columns; null where there is none.
+function regionTool(study, drawing, across) {
+  const columns = () => across().map((k) => study.current().columns[k]);
+  if (!study.writable || !study.current().columns.every((column) => canDraw([column]))) return null;
+  return regionDrawing(study, drawing, columns, () => across().map((k) => study.current().coordinates[k]));
 }
 
 const optimumName = (view) => (view.sign > 0 ? "maximum" : "minimum");
@@ -48,9 +95,13 @@ const hasBest = (view) => !view.level_set && view.result.steps > 0;
 
 // -- one or two columns: the whole domain ------------------------------------------------------------------------------
 
-function wholeDomainPlot(current, onPick, kind) {
+function wholeDomainPlot(study, onPick, kind) {
+  const { current } = study;
   const isMap = kind === map;
-  let layer = "mean";
+  const { geographic } = current();
+  const layers = geographic ? CANDIDATE_LAYERS : LAYERS;
+  let layer = layers[0][0];
+  const coastlines = isMap && geographic?.degrees ? coastlineChoice(() => drawing.redraw()) : null;
   let background = null; // posterior on a grid, behind scattered points
   const readout = el("p", { class: "readout", "aria-live": "polite" });
   const getData = () => {
@@ -64,34 +115,35 @@ function wholeDomainPlot(current, onPick, kind) {
       probability: askedProbability(view), classes: view.classes, bands: view.bands, threshold: view.threshold, thresholds: view.thresholds,
       levelSet: view.level_set, sign: view.sign, travels: view.travels, excluded: view.excluded,
       failed: view.failures.map((row) => ({ ...mark(row.point), id: row.id })),
-      quantity: view.quantity_label,
+      quantity: view.quantity_label, known: view.known,
+      degrees: isMap && areDegrees(view, view.columns), starts: isMap ? startMarks(view, view.columns) : [], coastlines: coastlines?.lines() ?? [],
       measured: view.measurements.filter(onTarget).map((row) => ({ ...mark(row.point, row.value), id: row.id, noise: row.noise, who: row.who })),
       pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id })),
       best: hasBest(view) ? mark(view.result.best.point, view.result.best.mean) : null, background,
     };
   };
   const showValue = (k) => {
-    const view = current();
-    readout.textContent = `${formatPoint(pointAt(view, k), view.columns)}: ${number(view.mean[k])} ± ${number(view.sd[k], 2)}, `
-      + `90 % between ${number(view.lower[k])} and ${number(view.upper[k])}, ${className(view, k)}, ${probabilityName(view)} ${number(askedProbability(view)[k], 2)}`;
+    readout.textContent = pointText(current(), k);
   };
-  const drawing = kind(getData, showValue, (k) => onPick(pointAt(current(), k)));
+  const drawing = kind(getData, showValue, (k) => onPick(pointAt(current(), k), labelAt(current(), k)), isMap ? layer : undefined);
   const key = el("ul", { class: "key" });
   const words = el("div", {});
-  const layerChoice = isMap ? radioButtons("Layer of the map", LAYERS, layer, (name) => {
+  const layerChoice = isMap ? radioButtons("Layer of the map", layers, layer, (name) => {
     layer = name;
     drawing.setLayer(name);
     replace(key, legend(current(), layer, true));
   }) : null;
+  const region = isMap ? regionTool(study, drawing, () => [0, 1]) : null;
   const node = el("figure", {},
     el("figcaption", { class: "row" }, el("h2", {}, isMap ? "Map" : "Curve"), el("span", { class: "grow" }), layerChoice),
-    drawing.node, readout, key, el("details", {}, el("summary", {}, "In words"), words));
+    drawing.node, readout, key, region?.node, coastlines?.node ?? null, el("details", {}, el("summary", {}, "In words"), words));
 
   function redraw() {
     const view = current();
     readout.textContent = "";
     drawing.node.setAttribute("aria-label", `${sentences(view).slice(0, 2).join(" ")} Arrow keys move from point to point, Enter chooses one.`);
     drawing.redraw();
+    region?.redraw();
     replace(key, legend(view, layer, isMap));
     replace(words, sentences(view).map((text) => el("p", {}, text)));
     if (isMap && !isGrid(view)) loadBackground(view);
@@ -111,7 +163,8 @@ const isGrid = (view) => distinct(view.coordinates[0]).length * distinct(view.co
 
 // -- three or more columns: a slice through a point, and parallel coordinates ------------------------------------------
 
-function slicePlot(current, onPick) {
+function slicePlot(study, onPick) {
+  const { current } = study;
   const columns = current().columns;
   let across = [0, 1]; // the two columns of the slice
   let held = null; // the point that the slice goes through
@@ -158,6 +211,7 @@ function slicePlot(current, onPick) {
     across[which] = chosen;
     drawInputs();
     load();
+    region?.redraw();
   } }, columns.map((column, k) => el("option", { value: k }, column.label)));
   const selects = [columnSelect(0), columnSelect(1)];
 
@@ -211,10 +265,11 @@ function slicePlot(current, onPick) {
     drawing.setLayer(name);
     replace(key, legend(current(), layer, true, slice));
   });
+  const region = regionTool(study, drawing, () => across);
   const node = el("figure", {},
     el("figcaption", { class: "row" }, el("h2", {}, "Slice"), el("span", { class: "grow" }), layerChoice),
     el("div", { class: "fields" }, field("Horizontal axis", selects[0]), field("Vertical axis", selects[1])), sliders,
-    drawing.node, readout, key, note,
+    drawing.node, readout, key, note, region?.node,
     el("details", {}, el("summary", {}, "All points across the columns"), parallel.node), classKey, el("details", {}, el("summary", {}, "In words"), words));
 
   function redraw() {
@@ -272,14 +327,15 @@ function bandCounts(view) {
   return [...rows.reverse(), el("li", {}, square({ class: "area-M" }), `undecided: ${number(undecided)}`)];
 }
 
-// `coloured`: the plot is a map, not a curve; `slice`: its values, if it is a slice.
-function legend(view, layer, coloured, slice = null) {
+// `coloured`: the plot is a map, not a curve; `slice`: its values, if it is a slice; `contours`: thresholds are drawn.
+function legend(view, layer, coloured, slice = null, contours = true) {
   const rows = [];
   const add = (mark, text) => rows.push(el("li", {}, mark, text));
-  if (coloured && layer !== "classes") rows.push(colourScale(view, slice ?? view, layer));
+  if (coloured && !view.known && !slice) rows.push(el("li", {}, "no model yet: all points look the same"));
+  else if (coloured && layer !== "classes") rows.push(colourScale(view, slice ?? view, layer));
   else rows.push(...classCounts(view));
   if (!coloured) add(legendMark(svg("rect", { class: "band", x: 1, y: 2, width: 15, height: 12 })), INTERVAL);
-  const thresholds = thresholdsOf(view);
+  const thresholds = contours && (view.known || slice || !coloured) ? thresholdsOf(view) : [];
   if (thresholds.length) {
     const line = (css) => svg("path", { class: css, d: "M1 8H17" });
     const values = thresholds.map((threshold) => number(threshold)).join(", ");
@@ -288,7 +344,13 @@ function legend(view, layer, coloured, slice = null) {
   if (view.measurements.length) {
     const dot = svg("circle", { class: "measured plain", cx: 9, cy: 8, r: 4.2, fill: "#888" });
     add(legendMark(dot), view.travels ? "route, later darker" : "measured, later darker");
+    if (coloured && view.travels && view.vehicle_names.length) {
+      for (const [k, { who }] of routes(view.measurements.map(({ who, id }) => ({ who, id })), view.starts).entries()) {
+        if (who) add(legendMark(svg("path", { class: `route-key way-${k % 4}`, d: "M1 8H17", "stroke-dasharray": ["none", "6 3", "2 3", "6 3 2 3"][k % 4] })), who);
+      }
+    }
   }
+  if (coloured && !slice && view.starts.length) add(legendMark(svg("rect", { class: "start", x: 4, y: 3, width: 10, height: 10 })), "start");
   if (view.pending.length) {
     add(legendMark(coloured ? diamond(9, 8, 7) : svg("path", { class: "pendingline", d: "M1 8H17" })), "suggested");
   }
@@ -319,12 +381,13 @@ function sentences(view) {
   if (!result.steps) return [`No measurements yet; all ${countNoun(view.points, "point")} are undecided.`, ...pendingSentences(view)];
   const [low, high] = extent(view.mean);
   const [end, where] = view.sign > 0 ? [high, "highest"] : [low, "lowest"];
-  const extreme = pointAt(view, view.mean.indexOf(end));
+  const at = view.mean.indexOf(end);
+  const extreme = { point: pointAt(view, at), label: labelAt(view, at), index: view.indices?.[at] ?? at };
   const last = view.measurements.at(-1);
   return [
     ...(view.level_set ? levelSetSentences(view) : optimumSentences(view)),
-    `The posterior mean ranges from ${number(low)} to ${number(high)}, ${where} at ${formatPoint(extreme, view.columns)}.`,
-    `Last measurement: ${number(last.value)} at ${formatPoint(last.point, view.columns)}.`,
+    `The posterior mean ranges from ${number(low)} to ${number(high)}, ${where} at ${formatPlace(extreme, view.columns)}.`,
+    `Last measurement: ${number(last.value)} at ${formatPlace(last, view.columns)}.`,
     ...pendingSentences(view),
   ];
 }
@@ -352,15 +415,15 @@ function optimumSentences(view) {
   const { best, best_observed: measured, classified } = view.result;
   const ranges = classRanges(view, "M");
   return [
-    `The recommended point is ${formatPoint(best.point, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
+    `The recommended point is ${formatPlace(best, view.columns)}, with ${number(best.mean)} ± ${number(best.sd, 2)}.`,
     `With ${number(100 * view.confidence)} % probability the ${optimumName(view)} is at one of ${countNoun(classified.undecided, "point")}${ranges ? `, at ${ranges}` : ""}.`,
-    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id}).`] : []),
+    ...(measured ? [`The best measured value is ${number(measured.value)}, at ${formatPlace(measured, view.columns)} (measurement ${measured.id}).`] : []),
   ];
 }
 
 function pendingSentences(view) {
   if (!view.pending.length) return [];
-  const points = view.pending.map((suggestion) => formatPoint(suggestion.point, view.columns));
+  const points = view.pending.map((suggestion) => formatPlace(suggestion, view.columns));
   return [`Suggested next: ${points.join("; ")}.`];
 }
 

@@ -1,7 +1,7 @@
 // The history of a study: its event log with times and names, and notes.
 
 import { get, studyPath } from "./api.js";
-import { el, field, replace, runWithButton } from "./dom.js";
+import { el, field, replace, runWithButton, showAlert } from "./dom.js";
 import { formatTime, number } from "./format.js";
 
 const SHOWN_EVENTS = 100; // the newest ones
@@ -27,25 +27,27 @@ export function eventLogPanel(name, writable, act) {
     replace(list, events.map((event) => el("li", {}, describe(event), el("span", { class: "note" }, `${formatTime(event.time)} · ${event.who}`))));
   }
   function redraw() {
-    if (details.open) load().catch((error) => { alert.textContent = error.message; });
+    if (details.open) load().catch((error) => showAlert(alert, error));
   }
   return { node: details, redraw };
 }
 
 const because = (details) => (details.reason ? ` (${details.reason})` : "");
 
-function describe({ kind, details }) {
-  const coordinates = Object.entries(details.point ?? {}).map(([name, value]) => `${name} ${number(value, 5)}`).join(", ");
+function describe({ kind, details, label = null }) {
+  const numbers = Object.entries(details.point ?? {}).map(([name, value]) => `${name} ${number(value, 5)}`).join(", ");
+  const coordinates = label === null ? numbers : `${label} (${numbers})`;
   const at = coordinates && ` at ${coordinates}`;
   switch (kind) {
     case "created": return "The study was created.";
     case "asked": return `#${details.id} suggested${at}.`;
-    case "told": return `#${details.id} measured${at}: ${number(details.y, 6)}.`;
+    case "told": return `#${details.id} measured${at}: ${number(details.y, 6)}${details.reference ? `, raw data in ${details.reference}` : ""}.`;
     case "corrected": return `#${details.id} corrected to ${number(details.y, 6)}.`;
     case "withdrawn": return `#${details.id} withdrawn${because(details)}.`;
     case "failed": return `#${details.id} failed${at}${because(details)}.`;
     case "excluded": return `Excluded${coordinates ? `: ${coordinates}` : " a region"}${because(details)}.`;
     case "allowed": return `Allowed again${coordinates ? `: ${coordinates}` : ""}.`;
+    case "extended": return `The domain was extended: ${details.text}${because(details)}.`;
     case "expired": return `#${details.id} expired.`;
     case "fitted": return "The model was fitted to another data set.";
     case "exhausted": return "No measurement would gain anything more.";

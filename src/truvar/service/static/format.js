@@ -25,7 +25,7 @@ export const share = (value) => (value < 0.995 || value >= 1 ? value.toFixed(2) 
 // An integer with all its digits, in groups of three.
 export const count = (value) => value.toLocaleString("en-GB");
 
-export const countNoun = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const countNoun = (value, noun, plural = `${noun}s`) => `${count(value)} ${value === 1 ? noun : plural}`;
 
 // Accepts "7,3" and "−7.3" too, which is what the keyboards of phones write.
 export function parseNumber(text) {

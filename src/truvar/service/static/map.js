@@ -11,17 +11,22 @@ const DASHES = ["none", "6 3", "2 3", "6 3 2 3"]; // of the routes of several ve
 const MIN_HEIGHT = 250; // pixels
 const MAX_HEIGHT = 460; // pixels
 const ASPECT = 0.52; // height over width
+const KILOMETRES_PER_DEGREE = 111.2; // of latitude
+const BAR_SHARE = 0.25; // of the width that a scale bar takes, at most
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 // `getData()` returns null or what to draw: columns [x, y], x[], y[], mean[], sd[], probability[] and classes or null,
 // threshold, levelSet, travels, measured [{x, y, id, faint}], pending [{x, y, id}], best {x, y} or null, background slice or
 // null. Optional: thresholds [h, ...] instead of one, bands {names, of[]} instead of classes, failed [{x, y, id}],
-// excluded: indices of points that are not suggested.
-// `onMove(k)` and `onPick(k)` get the index of a point.
-export function map(getData, onMove, onPick) {
+// excluded: indices of points that are not suggested; known: false if there is no model, so that no field is drawn; scattered:
+// the points are marks even if they fill a grid; ranges {mean[], sd[], probability[]} that colours cover, if not only those shown;
+// degrees: the columns are longitude and latitude; starts [{x, y, who}] of vehicles; coastlines [[[x, y], ...], ...].
+// `onMove(k)` and `onPick(k)` get the index of a point. Of the result, `frame()` returns {x, y, box}: the scales of the axes
+// and the area between them in pixels, or null before anything is drawn; while `setPicking(false)` no point is chosen.
+export function map(getData, onMove, onPick, layer = "mean") {
   let cursor = null; // index of the point under the cursor
-  let layer = "mean";
-  let pixels = null; // {x, y}: positions of the points
+  let pixels = null; // {x, y}: positions of the points, and {frame}
+  let isPicking = true;
   const { node, overlay, redraw } = plotArea(
     (width) => Math.round(Math.max(MIN_HEIGHT, Math.min(ASPECT * width, MAX_HEIGHT))),
     (area) => {
@@ -65,8 +70,8 @@ export function map(getData, onMove, onPick) {
     return found ?? cursor;
   }
 
-  node.addEventListener("pointermove", (event) => pixels && event.pointerType !== "touch" && moveTo(nearest(event)));
-  node.addEventListener("click", (event) => { if (pixels) { moveTo(nearest(event)); onPick(cursor); } });
+  node.addEventListener("pointermove", (event) => pixels && isPicking && event.pointerType !== "touch" && moveTo(nearest(event)));
+  node.addEventListener("click", (event) => { if (pixels && isPicking) { moveTo(nearest(event)); onPick(cursor); } });
   node.addEventListener("keydown", (event) => {
     if (!pixels) return;
     if (ARROWS[event.key]) {
@@ -77,7 +82,10 @@ export function map(getData, onMove, onPick) {
       onPick(cursor);
     }
   });
-  return { node, redraw: () => { cursor = null; redraw(); }, setLayer(name) { layer = name; redraw(); } };
+  return {
+    node, redraw: () => { cursor = null; redraw(); }, setLayer(name) { layer = name; redraw(); },
+    frame: () => pixels?.frame ?? null, setPicking(on) { isPicking = on; },
+  };
 }
 
 // The index at which a function is smallest, or null if it is nowhere finite.
@@ -100,19 +108,22 @@ function draw(area, data, layer) {
   const [xColumn, yColumn] = data.columns;
   const xs = distinct(data.x);
   const ys = distinct(data.y);
-  const isGrid = xs.length * ys.length === data.x.length && xs.length > 1 && ys.length > 1;
-  const xEdges = isGrid ? edges(xs, xColumn.log) : withMargin(xColumn);
-  const yEdges = isGrid ? edges(ys, yColumn.log) : withMargin(yColumn);
+  const isGrid = !data.scattered && xs.length * ys.length === data.x.length && xs.length > 1 && ys.length > 1;
+  let xEdges = isGrid ? edges(xs, xColumn.log) : withMargin(xColumn, (data.starts ?? []).map((start) => start.x));
+  let yEdges = isGrid ? edges(ys, yColumn.log) : withMargin(yColumn, (data.starts ?? []).map((start) => start.y));
+  if (data.degrees && !isGrid) [xEdges, yEdges] = withAspect(xEdges, yEdges, box);
   const x = scale(xEdges[0], xEdges.at(-1), box.left, box.right, xColumn.log);
   const y = scale(yEdges[0], yEdges.at(-1), box.bottom, box.top, yColumn.log);
   x.label = (tick) => tickText(xColumn, tick);
   y.label = (tick) => tickText(yColumn, tick);
-  const colour = pointColour(data, layer);
+  const colour = data.known === false ? noColour() : pointColour(data, layer);
+  drawCoastlines(overlay, data.coastlines ?? [], x, y, box);
   if (isGrid) drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colour);
   else drawDots(context, overlay, data, layer, { box, x, y }, colour);
   axes(overlay, box, x, y, { x: xColumn.label, y: yColumn.label });
   drawMarks(overlay, data, x, y, box);
-  return { x: data.x.map(x), y: data.y.map(y) };
+  if (data.degrees) drawScaleBar(overlay, x, y, box, (yEdges[0] + yEdges.at(-1)) / 2);
+  return { x: data.x.map(x), y: data.y.map(y), frame: { x, y, box } };
 }
 
 function drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colour) {
@@ -127,13 +138,55 @@ function drawGrid(context, overlay, data, { xs, ys, xEdges, yEdges, x, y }, colo
     fillCell(context, xEdges, yEdges, i, j, x, y);
   }
   for (const k of data.excluded ?? []) strikeCell(context, xEdges, yEdges, columnOf.get(data.x[k]), rowOf.get(data.y[k]), x, y);
-  drawContour(overlay, data, xs, ys, (i, j) => data.mean[indexOf[i * ys.length + j]], x, y);
+  if (data.known !== false) drawContour(overlay, data, xs, ys, (i, j) => data.mean[indexOf[i * ys.length + j]], x, y);
+}
+
+// Without a model all points look the same.
+function noColour() {
+  return () => "#9aa6a6";
+}
+
+// Limits of longitude and latitude at which a kilometre is as long in both directions: the shorter side is extended.
+function withAspect([west, east], [south, north], box) {
+  const shrink = Math.max(Math.cos(((south + north) / 2) * (Math.PI / 180)), 0.05);
+  const perPixelX = ((east - west) * shrink) / (box.right - box.left);
+  const perPixelY = (north - south) / (box.bottom - box.top);
+  const extended = ([low, high], factor) => {
+    const middle = (low + high) / 2;
+    return [middle - (factor * (high - low)) / 2, middle + (factor * (high - low)) / 2];
+  };
+  if (perPixelX > perPixelY) return [[west, east], extended([south, north], perPixelX / perPixelY)];
+  return [extended([west, east], perPixelY / perPixelX), [south, north]];
+}
+
+// A bar of a round number of kilometres in the lower left corner.
+function drawScaleBar(overlay, x, y, box, latitude) {
+  const perDegree = KILOMETRES_PER_DEGREE * Math.max(Math.cos((latitude * Math.PI) / 180), 0.05);
+  const pixelsPerKilometre = Math.abs(x(1) - x(0)) / perDegree;
+  const longest = (BAR_SHARE * (box.right - box.left)) / pixelsPerKilometre;
+  const power = 10 ** Math.floor(Math.log10(longest));
+  const length = Math.max(...[1, 2, 5].map((factor) => factor * power).filter((size) => size <= longest));
+  const text = length >= 1 ? `${length} km` : `${Number((1000 * length).toPrecision(3))} m`;
+  const left = box.left + 12;
+  const bottom = box.bottom - 12;
+  const path = `M${left} ${bottom - 5}V${bottom}H${(left + length * pixelsPerKilometre).toFixed(1)}V${bottom - 5}`;
+  overlay.append(svg("path", { class: "scalebar under", d: path }), svg("path", { class: "scalebar", d: path }),
+    svg("text", { class: "kilometres", x: left + (length * pixelsPerKilometre) / 2, y: bottom - 8, "text-anchor": "middle" }, text));
+}
+
+// Lines that leave the box end at its border.
+function drawCoastlines(overlay, lines, x, y, box) {
+  if (!lines.length) return;
+  const id = `coast-${Math.random().toString(36).slice(2)}`;
+  overlay.append(svg("clipPath", { id }, svg("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top })));
+  const d = lines.map((line) => `M${line.map(([longitude, latitude]) => `${x(longitude).toFixed(1)} ${y(latitude).toFixed(1)}`).join("L")}`).join("");
+  overlay.append(svg("path", { class: "coast", d, "clip-path": `url(#${id})` }));
 }
 
 function drawDots(context, overlay, data, layer, { box, x, y }, colour) {
-  if (data.background) drawBackground(context, overlay, data, layer, { box, x, y });
+  if (data.background && data.known !== false) drawBackground(context, overlay, data, layer, { box, x, y });
   const areaPerPoint = (0.55 * (box.right - box.left) * (box.bottom - box.top)) / data.x.length;
-  const size = Math.max(3, Math.min(14, Math.sqrt(areaPerPoint)));
+  const size = Math.max(3, Math.min(data.scattered ? 9 : 14, Math.sqrt(areaPerPoint)));
   for (let k = 0; k < data.x.length; k += 1) {
     const square = [x(data.x[k]) - size / 2, y(data.y[k]) - size / 2, size, size];
     context.fillStyle = colour(k);
@@ -204,16 +257,19 @@ function drawContour(overlay, data, xs, ys, value, x, y) {
   }
 }
 
-function withMargin(column) {
-  if (column.log) return [column.low / 1.15, column.high * 1.15];
-  const margin = 0.03 * (column.high - column.low || 1);
-  return [column.low - margin, column.high + margin];
+// The limits of a column and of further positions, with a margin.
+function withMargin(column, more = []) {
+  const low = Math.min(column.low, ...more);
+  const high = Math.max(column.high, ...more);
+  if (column.log) return [low / 1.15, high * 1.15];
+  const margin = 0.03 * (high - low || 1);
+  return [low - margin, high + margin];
 }
 
 // A function from an index to a colour. `shown` has the values; the range of colours is that of `data`.
 function pointColour(data, layer, shown = data) {
   if (layer === "classes" && data.classes) return pointClassColour(data);
-  const [low, high] = colourRange(data, layer, data.levelSet);
+  const [low, high] = colourRange(data.ranges ?? data, layer, data.levelSet);
   const name = colourMapName(layer, data.levelSet);
   return (k) => valueColour(name, shown[layer][k], low, high);
 }
@@ -225,11 +281,13 @@ export function colourRange(data, layer, levelSet) {
   return [0, extent(data[layer])[1]];
 }
 
-// The measurements of each vehicle in the order of their ids; all of them, as told, if there is a single crew.
-function routes(measured) {
+// The measurements of each vehicle in the order of their ids, after its start; all of them, as told, if there is a single crew.
+export function routes(measured, starts = []) {
   const names = [...new Set(measured.map((mark) => mark.who).filter(Boolean))];
-  if (!names.length) return measured.length > 1 ? [measured] : [];
-  return names.map((name) => measured.filter((mark) => mark.who === name).sort((a, b) => a.id - b.id)).filter((way) => way.length > 1);
+  const start = (name) => starts.filter((each) => (each.who ?? null) === name);
+  if (!names.length) return [{ who: null, way: [...start(null), ...measured] }].filter(({ way }) => way.length > 1);
+  return names.map((who) => ({ who, way: [...start(who), ...measured.filter((mark) => mark.who === who).sort((a, b) => a.id - b.id)] }))
+    .filter(({ way }) => way.length > 1);
 }
 
 function drawMarks(overlay, data, x, y, box) {
@@ -237,15 +295,22 @@ function drawMarks(overlay, data, x, y, box) {
   const measured = data.measured.map(inPixels);
   const pending = data.pending.map(inPixels);
   const failed = (data.failed ?? []).map(inPixels);
-  for (const [number, way] of data.travels ? routes(measured).entries() : []) {
+  const starts = (data.starts ?? []).map(inPixels);
+  for (const [number, { way }] of data.travels ? routes(measured, starts).entries() : []) {
     const path = way.map(({ px, py }) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
-    overlay.append(svg("path", { class: "route", d: `M${path}`, "stroke-dasharray": DASHES[number % DASHES.length] }));
+    const dashes = DASHES[number % DASHES.length];
+    overlay.append(svg("path", { class: "route-halo", d: `M${path}` }), svg("path", { class: `route way-${number % 4}`, d: `M${path}`, "stroke-dasharray": dashes }));
   }
+  for (const { px, py } of starts) overlay.append(svg("rect", { class: "start", x: px - 5, y: py - 5, width: 10, height: 10 }));
   measured.forEach(({ px, py, faint }, k) => overlay.append(
     svg("circle", { class: "measured", cx: px, cy: py, r: 4.2, fill: orderColour(k, measured.length), opacity: faint ? 0.35 : 1 })));
   for (const { px, py } of failed) overlay.append(cross(px, py, 5));
   if (data.best) overlay.append(star(x(data.best.x), y(data.best.y), 10));
-  for (const { px, py } of pending) overlay.append(diamond(px, py, 8));
+  for (const { px, py, faint } of pending) {
+    const mark = diamond(px, py, 8);
+    if (faint) mark.setAttribute("opacity", 0.45);
+    overlay.append(mark);
+  }
   const named = pending.filter((mark) => mark.id !== undefined).map((mark) => ({ ...mark, css: "number next-number" }));
   labels(overlay, [...named, ...byImportance(measured), ...failed], box);
 }

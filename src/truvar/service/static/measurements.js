@@ -1,7 +1,8 @@
 // The table of measurements, newest first, with a filter, pages, and a dialog to correct, repeat or withdraw one.
 
 import { announce, el, field, replace, runWithButton } from "./dom.js";
-import { count, countNoun, formatCoordinate, formatPoint, number } from "./format.js";
+import { count, countNoun, formatCoordinate, number } from "./format.js";
+import { formatPlace, isNamed } from "./places.js";
 import { readNumbers } from "./inputs.js";
 import { newKey, unsent } from "./offline-queue.js";
 import { measuredInputs, measuredText } from "./quantities.js";
@@ -75,7 +76,7 @@ function table(rows, view, study) {
   if (view.tasks) extra.push(["Task", "task"]);
   if (view.vehicle_names.length) extra.push(["Measured by", "who"]);
   if (view.measurements.some((row) => row.repeats)) extra.push(["Repeats", "repeats"]);
-  const headings = el("tr", {}, heading("#"), view.columns.map((column) => heading(column.label)), heading("Value"),
+  const headings = el("tr", {}, heading("#"), view.labels ? heading("Place") : null, view.columns.map((column) => heading(column.label)), heading("Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
     extra.map(([label]) => heading(label)), heading("±"), heading("Cost"), heading("Spent"));
   const change = (row) => el("td", {}, row.failed ? null : el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,
@@ -84,7 +85,7 @@ function table(rows, view, study) {
     ? el("td", {}, el("span", { class: "badge broken" }, "failed"), row.reason ? el("small", {}, ` ${row.reason}`) : null)
     : el("td", {}, el("b", {}, row.values ? measuredText(row.values) : number(row.value, 5)), isLeftOut(row, view) ? el("small", {}, " left out") : null, waitingCorrection(row, view)));
   const body = rows.map((row) => el("tr", { "data-id": row.id },
-    el("th", { scope: "row" }, `${row.id}`), view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
+    el("th", { scope: "row" }, `${row.id}`), view.labels ? el("td", {}, isNamed(row) ? String(row.label) : "–") : null, view.columns.map((column) => el("td", {}, formatCoordinate(row.point[column.name], column))), value(row),
     writable ? change(row) : null,
     extra.map(([, key]) => el("td", {}, `${row[key] ?? "–"}`)),
     el("td", {}, number(Math.sqrt(row.noise), 3)), el("td", {}, number(row.cost), row.cost_told === false ? el("small", {}, " expected") : null), el("td", {}, number(row.spent))));
@@ -116,7 +117,7 @@ function openCorrection(row, view, { act, tell }) {
   const add = el("button", { type: "submit" }, "Add repeats");
   const key = newKey();
   const dialog = el("dialog", { "aria-labelledby": "correction-title", onclose: () => dialog.remove() },
-    el("h2", { id: "correction-title" }, `Measurement ${row.id}`), el("p", { class: "note" }, formatPoint(row.point, view.columns)),
+    el("h2", { id: "correction-title" }, `Measurement ${row.id}`), el("p", { class: "note" }, formatPlace(row, view.columns)),
     el("form", { onsubmit: (event) => {
       event.preventDefault();
       runWithButton(save, alert, async () => {
@@ -132,7 +133,7 @@ function openCorrection(row, view, { act, tell }) {
       event.preventDefault();
       runWithButton(add, alert, async () => {
         const values = readNumbers(repeats, "The repeats");
-        await tell("tell-repeats", { id: row.id, values, key }, `${values.join(", ")} at ${formatPoint(row.point, view.columns)}`);
+        await tell("tell-repeats", { id: row.id, values, key }, `${values.join(", ")} at ${formatPlace(row, view.columns)}`);
         announce(`${countNoun(values.length, "repeat")} of measurement ${row.id} saved`);
         dialog.close();
       });

@@ -54,6 +54,8 @@ export function onUnsentChange(listener) {
 
 export const discard = (number) => change(number, () => []);
 
+export const discardAll = () => write([]);
+
 export function sendAgain(number) {
   change(number, (item) => [{ ...item, error: null }]);
   return send();

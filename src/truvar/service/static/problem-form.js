@@ -9,6 +9,10 @@ const ROLES = [["coordinate", "coordinate"], ["context", "given, not chosen"], [
 const COST_NAMES = /cost|price|duration|effort/i;
 const SD_NAMES = /(^|_)(sd|std|stdev|sigma|uncertainty|error)(_|$)/i;
 const NOISE_NAMES = /noise|variance/i;
+const MOSTLY_EMPTY = 0.5; // share of missing cells above which a column is not used
+const LONGITUDES = new Set(["lon", "long", "lng", "longitude"]);
+const LATITUDES = new Set(["lat", "latitude"]);
+const SPEED_UNITS = { "km/h": 1, kn: 1.852 }; // kilometres in an hour, which is then the unit of costs
 const FEW_CHOICES = 20; // different texts up to which a column of texts is a coordinate
 
 function optionalNumber(input, label) {
@@ -98,7 +102,8 @@ export function tablePart(changed) {
 
 function roleChoice(column, rows, changed) {
   let role = "coordinate";
-  if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
+  if (column.missing > MOSTLY_EMPTY * rows) role = "unused";
+  else if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
   else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
   else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
   else if (column.kind === "number" && SD_NAMES.test(column.name)) role = "sd";
@@ -262,6 +267,43 @@ export function outcomePart(changed) {
   return { node: el("div", {}, field("A measurement gives", kind), inputs), read };
 }
 
+// The columns whose names say that they are longitude and latitude in degrees; null if there are none.
+function degreeColumns(columns) {
+  const the = (words) => {
+    const found = columns.filter(({ name }) => (name.match(/[A-Za-z]+/g) ?? []).some((word) => words.has(word.toLowerCase())));
+    return found.length === 1 ? found[0] : null;
+  };
+  const [longitude, latitude] = [the(LONGITUDES), the(LATITUDES)];
+  if (!longitude || !latitude) return null;
+  return longitude.low >= -180 && longitude.high <= 360 && latitude.low >= -90 && latitude.high <= 90 ? { longitude, latitude } : null;
+}
+
+// Travel over the Earth: cost of a kilometre or speed, harbour and return leg.
+function voyagePart(changed) {
+  const rate = numberInput({ oninput: changed });
+  const unit = el("select", { onchange: changed }, [["cost", "cost of a kilometre"], ["km/h", "km/h, costs in hours"], ["kn", "knots, costs in hours"]].map(([value, text]) => el("option", { value }, text)));
+  const longitude = numberInput({ oninput: changed });
+  const latitude = numberInput({ oninput: changed });
+  const back = el("select", { onchange: changed }, [["", "need not fit into the budget"], ["return", "must fit into the budget"]].map(([value, text]) => el("option", { value }, text)));
+  const node = el("div", {}, el("div", { class: "fields" }, field("Speed or cost", rate, "optional; empty: moving is free"), field("In", unit)),
+    el("div", { class: "fields" }, field("Harbour, longitude", longitude, "where the boat starts; optional"), field("Harbour, latitude", latitude)), field("The return leg", back));
+  function read(columns) {
+    const given = optionalNumber(rate, "The speed or cost");
+    if (given === undefined) return {};
+    if (!(given > 0)) throw new Error("The speed or cost must be above 0.");
+    const perKilometre = unit.value === "cost" ? given : Number((1 / (given * SPEED_UNITS[unit.value])).toPrecision(6));
+    const harbour = [optionalNumber(longitude, "The longitude of the harbour"), optionalNumber(latitude, "The latitude of the harbour")];
+    if ((harbour[0] === undefined) !== (harbour[1] === undefined)) throw new Error("Give longitude and latitude of the harbour, or neither.");
+    if (back.value && harbour[0] === undefined) throw new Error("A return leg needs a harbour: give its longitude and latitude.");
+    return {
+      great_circle: { longitude: columns.longitude.name, latitude: columns.latitude.name, rate: perKilometre },
+      start: harbour[0] === undefined ? undefined : { [columns.longitude.name]: harbour[0], [columns.latitude.name]: harbour[1] },
+      must_return: back.value ? true : undefined,
+    };
+  }
+  return { node, read };
+}
+
 export function costPart(changed) {
   const base = numberInput({ oninput: changed });
   const learned = el("select", { onchange: changed }, [["", "is known"], ["learned", "is only known afterwards"]].map(([value, text]) => el("option", { value }, text)));
@@ -271,7 +313,9 @@ export function costPart(changed) {
   const repeats = numberInput({ oninput: changed });
   const travel = el("div", { class: "fields" });
   const rates = new Map(); // column: input
-  const details = el("details", {}, el("summary", {}, "Cost of the way"), el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
+  const voyage = voyagePart(changed);
+  const byColumn = el("div", {}, el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
+  const details = el("details", {}, el("summary", {}, "Cost of the way"), voyage.node, byColumn);
   const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("The cost", learned)), el("div", { class: "fields" }, field("Budget", budget, "total cost; optional"),
     field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
     field("Noise of a measurement", sd, "its ±; learned if empty")), details);
@@ -281,17 +325,25 @@ export function costPart(changed) {
     for (const { name } of named) if (!rates.has(name)) rates.set(name, numberInput({ oninput: changed }));
     replace(travel, named.map(({ name }) => field(name, rates.get(name))));
     details.hidden = named.length === 0;
+    const isGeographic = degreeColumns(columns) !== null;
+    if (isGeographic && voyage.node.hidden) details.open = true;
+    voyage.node.hidden = !isGeographic;
+    byColumn.hidden = isGeographic;
   }
+  voyage.node.hidden = true;
   function read(columns) {
-    const travelRates = columns.flatMap(({ name }) => {
+    const degrees = degreeColumns(columns);
+    const overEarth = degrees ? voyage.read(degrees) : {};
+    const travelRates = degrees ? [] : columns.flatMap(({ name }) => {
       const rate = rates.has(name) ? optionalNumber(rates.get(name), `The cost of the way along ${name}`) : undefined;
       return rate === undefined ? [] : [[name, rate]];
     });
     const deviation = optionalNumber(sd, "The noise");
     const given = optionalNumber(base, "The cost of a measurement");
-    const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (travelRates.length ? 1 : undefined) };
+    const isMoving = travelRates.length > 0 || overEarth.great_circle !== undefined;
+    const pointwise = learned.value ? { learned: true, prior: given } : { base: given ?? (isMoving ? 1 : undefined) };
     return {
-      cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined },
+      cost: { ...pointwise, travel: travelRates.length ? Object.fromEntries(travelRates) : undefined, ...overEarth },
       noise: { sd: deviation },
       repeats: optionalCount(repeats, "The number of measurements of a place"),
       run: { budget: optionalNumber(budget, "The budget"), steps: optionalNumber(steps, "The number of measurements") },

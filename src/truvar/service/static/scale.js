@@ -2,13 +2,15 @@
 
 const identity = (value) => value;
 
-// Returns a function from [low, high] to pixels [from, to], with the method ticks(count).
+// Returns a function from [low, high] to pixels [from, to], with the methods ticks(count) and invert(pixels).
 export function scale(low, high, from, to, log = false) {
   if (!(high > low)) [low, high] = log ? [low / 2, low * 2] : [low - 0.5, high + 0.5];
   const transform = log ? Math.log : identity;
   const start = transform(low);
   const length = transform(high) - start;
   const toPixels = (value) => from + ((transform(value) - start) / length) * (to - from);
+  const inverse = log ? Math.exp : identity;
+  toPixels.invert = (pixels) => inverse(start + ((pixels - from) / (to - from)) * length);
   toPixels.ticks = (count) => (log ? logTicks(low, high, count) : linearTicks(low, high, count));
   return toPixels;
 }

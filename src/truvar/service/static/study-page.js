@@ -2,6 +2,8 @@
 
 import { download, get, post, studyPath, watchStudy } from "./api.js";
 import { analysisPanel } from "./analysis.js";
+import { answerPanel } from "./answer.js";
+import { onReconnect, showLive } from "./connection.js";
 import { certificatePanel } from "./certificate.js";
 import { announce, el, replace, runWithButton } from "./dom.js";
 import { domainPlot } from "./domain-plot.js";
@@ -13,7 +15,7 @@ import { openSettings } from "./study-settings.js";
 import { suggestionsPanel } from "./suggestions.js";
 import { tilesPanel } from "./tiles.js";
 
-export async function showStudy(main, name, server, showConnection) {
+export async function showStudy(main, name, server) {
   let view = await get(`${studyPath(name)}/view`);
   const writable = server.access === "write";
   if (view.state === "broken") {
@@ -42,7 +44,8 @@ export async function showStudy(main, name, server, showConnection) {
     try {
       return (await post(`${studyPath(name)}/check`, body)).warnings;
     } catch (error) {
-      if (error.status === 0) return []; // without a network the value is kept, and checked when it is told
+      // Without a network, or with a token that is not accepted any more, the value is kept, and checked when it is told.
+      if (error.status === 0 || error.status === 401) return [];
       throw error;
     }
   };
@@ -51,9 +54,10 @@ export async function showStudy(main, name, server, showConnection) {
   const head = el("div", { class: "head" });
   const files = downloads(name, writable, view.is_geographic);
   const panels = {
+    answer: answerPanel(current),
     tiles: tilesPanel(current),
     suggestions: suggestionsPanel(study),
-    plot: domainPlot(current, (point) => panels.suggestions.pick(point)),
+    plot: domainPlot(study, (point) => panels.suggestions.pick(point)),
     certificate: certificatePanel(current),
     analysis: analysisPanel(current),
     measurements: measurementsPanel(study),
@@ -62,19 +66,18 @@ export async function showStudy(main, name, server, showConnection) {
   const section = (css, label, ...children) => el("section", { class: `card ${css}`, "aria-label": label }, children);
   const summary = el("div", { class: "summary-lines" });
   const warnings = el("div", { class: "warnings", role: "status" });
-  replace(main, head, panels.tiles.node, summary, warnings, el("div", { class: "study" },
-    section("map", "Map", panels.plot.node),
+  replace(main, el("div", { class: "study-page" }, head, files, panels.answer.node, panels.tiles.node, summary, warnings, el("div", { class: "study" },
+    section("map", "Map", panels.plot.node, mapFiles(name)),
     el("div", { class: "side" },
       section("next", "Next measurement", panels.suggestions.node),
       section("certificate", "Certificate", panels.certificate.node),
       section("log", "History", panels.eventLog.node)),
     section("progress", "Analysis", el("h2", {}, "Analysis"), panels.analysis.node),
-    section("measurements", "Measurements", panels.measurements.node)));
+    section("measurements", "Measurements", panels.measurements.node))));
 
   function draw() {
     main.classList.toggle("optimum", !view.level_set);
     replace(head, el("h1", {}, view.name), el("span", { class: `badge ${view.state}` }, view.state),
-      el("span", { class: "grow" }), files,
       el("p", { class: "description" }, description(view)));
     replace(summary, summaryLines(view).map((text) => el("p", {}, text)));
     replace(warnings, view.warnings.map((text) => el("p", { class: "warning" }, `${text[0].toUpperCase()}${text.slice(1)}.`)));
@@ -85,6 +88,7 @@ export async function showStudy(main, name, server, showConnection) {
   // kept when the page shows everything that was stored before the call.
   let running = null;
   let requested = false;
+  let isShown = true; // an answer that comes after somebody left must not replace the next page
   function refresh() {
     requested = true;
     running ??= fetchAndDraw();
@@ -96,11 +100,12 @@ export async function showStudy(main, name, server, showConnection) {
       while (requested) {
         requested = false;
         view = await get(`${studyPath(name)}/view`);
+        if (!isShown) return;
         if (view.state === "broken") { replace(main, brokenStudy(view, writable)); return; }
         draw();
       }
     } catch (error) {
-      if (error.status === 404) replace(main, missingStudy(name));
+      if (error.status === 404 && isShown) replace(main, missingStudy(name));
       throw error;
     } finally {
       running = null;
@@ -111,24 +116,26 @@ export async function showStudy(main, name, server, showConnection) {
   draw();
   window.addEventListener("themechange", draw);
   const stopListening = onUnsentChange(redrawUnsent);
+  const stopReconnecting = onReconnect(() => refresh().catch(() => {}));
   const stopWatching = watchStudy(name, (version) => {
     if (version !== view.version) refresh().then(announceChange).catch(() => {});
   }, (state) => {
-    showConnection(state);
+    showLive(state);
     if (state === "live") send();
   });
   return () => {
+    isShown = false;
     stopWatching();
     stopListening();
+    stopReconnecting();
     panels.analysis.leave();
     window.removeEventListener("themechange", draw);
   };
 }
 
 function description(view) {
-  const goal = view.words[0].toUpperCase() + view.words.slice(1);
-  const points = `${countNoun(view.points, view.kind === "box" ? "representer point" : "point")} over ${view.columns.map((column) => column.label).join(", ")}`;
-  return `${goal} ${points}.`;
+  const points = countNoun(view.points, view.kind === "box" ? "representer point" : "point");
+  return `${points} over ${view.columns.map((column) => column.label).join(", ")}.`;
 }
 
 // Vehicles, limits that are reached, and why nothing is suggested any more.
@@ -149,12 +156,22 @@ function downloads(name, writable, geographic) {
     return node;
   };
   const settings = el("button", { type: "button", onclick: () => openSettings(name) }, "Rename or delete");
-  return el("div", { class: "row" },
+  return el("div", { class: "row files" },
     button("Report", "report", `${name}.html`),
     button("Measurements (CSV)", "export.csv", `${name}.csv`),
     geographic ? button("Map layer (GeoJSON)", "points.geojson", `${name}-points.geojson`) : button("All points (CSV)", "points.csv", `${name}-points.csv`),
     geographic ? button("Waypoints (GPX)", "waypoints.gpx", `${name}-waypoints.gpx`) : null,
     button("Export study (JSON)", "export", `${name}.json`), writable ? settings : null, alert);
+}
+
+// The map as a picture, for a paper or a talk.
+function mapFiles(name) {
+  const alert = el("span", { class: "note", role: "alert" });
+  const button = (format) => {
+    const node = el("button", { type: "button", class: "quiet", onclick: () => runWithButton(node, alert, () => download(`${studyPath(name)}/map.${format}`, `${name}-map.${format}`)) }, `Map (${format.toUpperCase()})`);
+    return node;
+  };
+  return el("p", { class: "row" }, ["png", "svg", "pdf"].map(button), alert);
 }
 
 function missingStudy(name) {

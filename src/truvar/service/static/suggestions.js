@@ -1,9 +1,11 @@
 // The panel "Next measurement": request suggestions, enter their values, or enter the values of other points.
 
 import { announce, el, field, numberInput, replace, runWithButton } from "./dom.js";
-import { columnName, countNoun, formatCoordinate, formatPoint, number, unit, withSpread } from "./format.js";
+import { columnName, countNoun, formatCoordinate, formatPoint, number, unit, valueAt, withSpread } from "./format.js";
 import { coordinateInput, inputText, readCoordinate, readNumber, readNumbers } from "./inputs.js";
+import { notMeasured } from "./not-measured.js";
 import { newKey, unsent } from "./offline-queue.js";
+import { formatPlace, isNamed, withLabel } from "./places.js";
 import { measuredInputs, measuredText } from "./quantities.js";
 import { severalPointsForm } from "./several-points.js";
 
@@ -56,15 +58,14 @@ function askForm({ act, current, limits }, message, list, redraw) {
       if (lease.value) body.lease = Number(lease.value);
       if (context.length) body.context = Object.fromEntries(context.map(({ column, input }) => [column.name, readCoordinate(input, column)]));
       const { suggestions } = await act("ask", body);
-      const points = suggestions.map((suggestion) => formatPoint(suggestion.point, current().columns));
+      const points = suggestions.map((suggestion) => formatPlace(suggestion, current().columns));
       announce(`${countNoun(suggestions.length, "suggestion")}: ${points.join("; ")}`);
       const first = list.querySelector(`[data-id="${suggestions[0].id}"]`);
       if (matchMedia("(pointer: fine)").matches) first?.querySelector("input")?.focus();
       else first?.scrollIntoView({ block: "nearest" });
     }).finally(redraw);
-  } }, context.map(({ column, input }) => field(column.label, input, "today, given")),
-  el("div", { class: "fields" }, field("Suggestions", batchSize), field("Reserved for", lease), vehicle ? field("Vehicle", vehicle) : null),
-  button, alert);
+  } }, context.map(({ column, input }) => field(column.label, input, "today, given")), button, alert,
+  el("div", { class: "fields" }, field("Suggestions", batchSize), field("Reserved for", lease), vehicle ? field("Vehicle", vehicle) : null));
   return { node, button };
 }
 
@@ -85,10 +86,10 @@ function hintFor(view) {
 // -- a suggestion ------------------------------------------------------------------------------------------------------
 
 // The value that is expected of a suggestion, in words; null before there is a model.
-function expectedText({ expected }) {
+function expectedText({ expected }, view) {
   if (!expected) return null;
   const [mean, low, high] = [expected.mean, expected.low, expected.high].map((value) => withSpread(value, expected.high - expected.low));
-  return `Expected: ${mean} (95 %: ${low} to ${high}).`;
+  return `Expected: ${mean}${view.unit ? ` ${view.unit}` : ""} (95 %: ${low} to ${high}).`;
 }
 
 // Why a suggestion is where it is, in words.
@@ -105,9 +106,6 @@ function reasonText({ expected, lookahead }, view) {
   return `Why here: ${parts.join(", ")}.`;
 }
 
-// Whether the row of a suggestion has a name that says more than its position.
-const isNamed = ({ label, index }) => label !== null && label !== undefined && String(label) !== String(index);
-
 // The cost of a suggestion; where costs are learned, the expected one with its 95 % interval.
 function costText({ cost, cost_interval: interval }) {
   return interval ? `expected cost ${number(cost, 3)} (${number(interval[0], 3)} to ${number(interval[1], 3)})` : `cost ${number(cost)}`;
@@ -115,13 +113,12 @@ function costText({ cost, cost_interval: interval }) {
 
 // A suggestion and the form for its value. It is made once, so that input is kept when others change the study.
 function suggestionCard(study, suggestion, message) {
-  const { act, check, current, tell, writable } = study;
+  const { check, current, tell, writable } = study;
   const view = current();
   const alert = el("p", { class: "alert", role: "alert" });
   const coordinates = view.columns.map((column) =>
     el("span", {}, el("b", {}, `${columnName(column)} `), `${formatCoordinate(suggestion.point[column.name], column)}${unit(column)}`));
   const facts = [`#${suggestion.id}`, costText(suggestion)];
-  if (isNamed(suggestion)) facts.push(`row ${suggestion.label}`);
   if (suggestion.level !== null) facts.push(`noise level ${suggestion.level} (± ${number(Math.sqrt(suggestion.noise), 3)})`);
   if (suggestion.quantities && suggestion.quantities.length < view.quantities.length) facts.push(`measure ${suggestion.quantities.join(", ")}`);
   if (suggestion.task !== null) facts.push(`measure ${suggestion.task}`);
@@ -131,10 +128,10 @@ function suggestionCard(study, suggestion, message) {
   const waiting = el("p", { class: "waiting", hidden: true });
   const repeated = el("p", { class: "note", hidden: true });
   const item = el("li", { class: "suggestion", "data-id": suggestion.id },
-    el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), repeated, expectation, reason, waiting);
+    isNamed(suggestion) ? el("h3", { class: "place" }, String(suggestion.label)) : null, el("p", { class: "coordinates" }, coordinates), el("p", { class: "note" }, facts.join(" · ")), repeated, expectation, reason, waiting);
   let form = null;
   item.update = (present, latest) => {
-    expectation.textContent = expectedText(present) ?? "";
+    expectation.textContent = expectedText(present, latest) ?? "";
     expectation.hidden = !expectation.textContent;
     reason.textContent = reasonText(present, latest);
     const name = isNamed(suggestion) ? suggestion.label : formatPoint(suggestion.point, latest.columns);
@@ -147,7 +144,7 @@ function suggestionCard(study, suggestion, message) {
   };
   if (!writable) return item;
 
-  const valueLabel = suggestion.outcome === "count" ? "Number of events" : "Measured value";
+  const valueLabel = suggestion.outcome === "count" ? "Number of events" : view.quantity_label ?? "Measured value";
   const measured = measuredInputs(suggestion.quantities ?? [], valueLabel, suggestion.outcome === "binary" ? "1 for yes, 0 for no" : undefined);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const cost = numberInput();
@@ -155,23 +152,8 @@ function suggestionCard(study, suggestion, message) {
   const exposure = numberInput();
   const save = el("button", { class: "main", type: "submit" }, "Save");
   const question = confirmation(...measured.inputs);
-  const why = el("input", { type: "text", autocomplete: "off", maxlength: 2000 });
-  const place = formatPoint(suggestion.point, view.columns);
-  const outcome = (label, done, report) => {
-    const button = el("button", { type: "button", class: "quiet danger", onclick: () => runWithButton(button, alert, async () => {
-      const text = why.value.trim();
-      const answer = await report({ id: suggestion.id, ...(text ? { reason: text } : {}) });
-      message.textContent = answer ? done : `Kept in this browser: suggestion ${suggestion.id} was not measured. It is sent when the server can be reached.`;
-    }) }, label);
-    return button;
-  };
+  const place = formatPlace(suggestion, view.columns);
   const attemptCost = () => (cost.value.trim() ? { cost: readNumber(cost, "The cost") } : {});
-  const exclude = outcome("Cannot be measured here", `Excluded: ${place}. It is not suggested again until allowed.`,
-    (body) => tell("exclude", body, `cannot be measured: ${place}`));
-  const failed = outcome("The measurement failed", `Recorded: the measurement at ${place} failed. It is not suggested again until allowed.`,
-    (body) => tell("fail", { ...body, ...attemptCost() }, `failed at ${place}`));
-  const withdraw = outcome("Withdraw this suggestion", `Suggestion ${suggestion.id} is withdrawn. It may be suggested again.`,
-    (body) => act("withdraw", { ...body, again: true }));
 
   // One attempt to save has one key, so that its values count once however often they are sent.
   let key = newKey();
@@ -200,7 +182,7 @@ function suggestionCard(study, suggestion, message) {
     el("details", {}, el("summary", {}, "More, or not measured"),
       suggestion.quantities ? null : field("Further values measured here", further, "repeats, separated by spaces"),
       el("div", { class: "fields" }, view.learns_cost ? null : costField, suggestion.outcome || suggestion.quantities ? null : field("±", noise, "standard deviation")),
-      field("Reason", why, "if it was not measured"), el("p", { class: "row" }, exclude, failed, withdraw)));
+      notMeasured(study, suggestion, attemptCost, message, alert)));
   item.append(form);
   item.hasValue = () => !form.hidden && measured.inputs.some((input) => input.value.trim() !== "");
   item.save = () => runWithButton(save, alert, submit);
@@ -285,6 +267,7 @@ function otherPointForm({ check, current, tell }, message) {
   const alert = el("p", { class: "alert", role: "alert" });
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
+  const label = view.labels ? labelInput(current, (k) => fill(k)) : null;
   const measured = measuredInputs(view.quantities);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const options = pointOptions(view);
@@ -298,33 +281,67 @@ function otherPointForm({ check, current, tell }, message) {
     const repeats = readNumbers(further, "The further values");
     const body = { point, y, ...options.read() };
     if (!(await question.isConfirmed(body, check))) return;
-    const label = `${[y, ...repeats].map(measuredText).join(", ")} at ${formatPoint(point, view.columns)}`;
+    const named = label?.matches(point) ?? null;
+    const what = `${[y, ...repeats].map(measuredText).join(", ")} at ${named ?? formatPoint(point, view.columns)}`;
     let answer;
     if (repeats.length) {
       if (cost.value.trim()) throw new Error("Repeated values count with the expected cost; leave it out.");
-      answer = await tell("tell-repeats", { point, values: [y, ...repeats], ...options.read(), key }, label);
+      answer = await tell("tell-repeats", { point, values: [y, ...repeats], ...options.read(), key }, what);
     } else {
       if (cost.value.trim()) body.cost = readNumber(cost, "The cost");
-      answer = await tell("tell", { ...body, key }, label);
+      answer = await tell("tell", { ...body, key }, what);
     }
     key = newKey();
     question.reset();
-    message.textContent = answer ? `Saved: ${label}.` : `Kept in this browser: ${label}. It is sent when the server can be reached.`;
+    message.textContent = answer ? `Saved: ${what}.` : `Kept in this browser: ${what}. It is sent when the server can be reached.`;
     measured.inputs.forEach((input) => { input.value = ""; });
     further.value = "";
   }
   const node = el("details", { class: "other-point" }, el("summary", {}, "Enter the value of another point"),
     el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
-      el("p", { class: "note" }, "Type the coordinates, or choose a point on the map."),
+      el("p", { class: "note" }, label ? "Type the name or the coordinates, or choose a point on the map." : "Type the coordinates, or choose a point on the map."), label?.node ?? null,
       el("div", { class: "fields" }, view.columns.map((column, k) => field(column.label, coordinates[k])), measured.fields,
         options.fields, field("Actual cost", cost)),
       view.quantities.length ? null : field("Further values measured there", further, "repeats, separated by spaces"), question.node, alert, save));
 
-  function pick(point) {
-    node.open = true;
+  function show(point) {
     view.columns.forEach((column, k) => { coordinates[k].value = inputText(column, point[column.name]); });
+  }
+  function fill(k) {
+    const latest = current();
+    show(Object.fromEntries(latest.columns.map((column, d) => [column.name, valueAt(column, latest.coordinates[d][k])])));
+  }
+  function pick(point, name = null) {
+    node.open = true;
+    show(point);
+    label?.set(name, point);
     measured.inputs[0].focus({ preventScroll: !matchMedia("(pointer: fine)").matches });
-    announce(`Chosen: ${formatPoint(point, view.columns)}`);
+    announce(`Chosen: ${formatPlace({ point, label: name, index: null }, view.columns)}`);
   }
   return { node, pick };
 }
+
+// An input for the name of a row, with the names of the table as suggestions; `onChosen(k)` gets the position of the row.
+function labelInput(current, onChosen) {
+  const id = `labels-${newKey()}`;
+  let chosen = null; // {name, text}: the name and its coordinates as they were filled in
+  const list = el("datalist", { id }, current().labels.map((name) => el("option", { value: name })));
+  const input = el("input", { type: "text", autocomplete: "off", list: id, oninput: () => {
+    const view = current();
+    const k = withLabel(view, input.value);
+    if (k < 0) return;
+    onChosen(k);
+    chosen = { name: view.labels[k], text: formatPoint(pointOf(view, k), view.columns) };
+  } });
+  return {
+    node: el("div", {}, field("Place", input, "its name in the table"), list),
+    set(name, point) {
+      input.value = name ?? "";
+      chosen = name === null ? null : { name, text: formatPoint(point, current().columns) };
+    },
+    // The name, if the coordinates are still those of it.
+    matches: (point) => (chosen && chosen.text === formatPoint(point, current().columns) ? chosen.name : null),
+  };
+}
+
+const pointOf = (view, k) => Object.fromEntries(view.columns.map((column, d) => [column.name, valueAt(column, view.coordinates[d][k])]));

@@ -1,7 +1,8 @@
 // The tiles at the top of a study: what is found, how good it is, and what is left of the budget.
 
 import { el, replace, svg } from "./dom.js";
-import { count, countNoun, formatPoint, number, share } from "./format.js";
+import { count, countNoun, number, share } from "./format.js";
+import { formatPlace } from "./places.js";
 import { askedShare } from "./sides.js";
 
 const BAR_WIDTH = 120; // units of the drawing
@@ -44,7 +45,7 @@ function shareTile(view) {
   const { mean, low, high } = askedShare(view);
   const [first, last] = view.thresholds.map((threshold) => number(threshold));
   const threshold = view.bands?.inside ? `Between ${first} and ${last}` : `${view.sign < 0 ? "Below" : "Above"} ${first}`;
-  const term = view.quantities.length ? "Inside" : threshold;
+  const term = view.quantities.length ? "Inside" : `${threshold}${view.unit ? ` ${view.unit}` : ""}`;
   if (mean === null) return { term, value: "–", more: "not known yet" };
   const percent = (value) => number(100 * value, 3);
   return { term, value: `${percent(mean)} %`, more: `of the points (${percent(low)} to ${percent(high)} %)` };
@@ -54,12 +55,14 @@ function optimumTiles(view) {
   const { best, best_observed: measured, recommended_value: value, steps } = view.result;
   const rows = [];
   if (measured) {
-    rows.push({ term: "Best observed", value: number(measured.value), more: `at ${formatPoint(measured.point, view.columns)} (measurement ${measured.id})` });
+    const shown = measured.plausible ?? measured;
+    const remark = shown === measured ? "" : `; measurement ${measured.id} has ${number(measured.value)}, far beyond all others: check it`;
+    rows.push({ term: "Best observed", value: number(shown.value), more: `at ${formatPlace(shown, view.columns)} (measurement ${shown.id})${remark}` });
   } else {
     rows.push({ term: "Best observed", value: "–", more: "no measurements yet" });
   }
   if (steps && value) {
-    rows.push({ term: "Recommended", value: number(best.mean), more: `± ${number(best.sd, 2)} (95 %: ${number(value.low)} to ${number(value.high)}) at ${formatPoint(best.point, view.columns)}` });
+    rows.push({ term: "Recommended", value: number(best.mean), more: `± ${number(best.sd, 2)} (95 %: ${number(value.low)} to ${number(value.high)}) at ${formatPlace(best, view.columns)}` });
   }
   const { expected_regret: regret } = view.result;
   const goal = view.progress.regret?.goal ?? null;
@@ -89,6 +92,7 @@ function intervalBar(mean, low, high, goal, end) {
 
 function budgetTile(view) {
   const budget = view.limits.budget ?? null;
+  if (budget === null && view.vehicle_budgets.length) return vehicleBudgetTile(view);
   if (budget === null) return { term: "Budget left", value: "–", more: "no budget is set" };
   const pending = view.pending.reduce((sum, suggestion) => sum + suggestion.cost, 0);
   const more = `of ${number(budget)}${pending ? `, ${number(pending)} of it suggested` : ""}`;
@@ -97,6 +101,13 @@ function budgetTile(view) {
     svg("line", { class: "track", x1: 3, x2: BAR_WIDTH - 3, y1: BAR_HEIGHT / 2, y2: BAR_HEIGHT / 2 }),
     svg("line", { class: "interval", x1: 3, x2: 3 + (BAR_WIDTH - 6) * Math.min(1, budget ? spent / budget : 1), y1: BAR_HEIGHT / 2, y2: BAR_HEIGHT / 2 }));
   return { term: "Budget left", value: number(view.left), more, bar };
+}
+
+// What is left of the budgets of the vehicles, all together and each.
+function vehicleBudgetTile({ vehicle_budgets: budgets }) {
+  const left = budgets.map((row) => Math.max(row.left, 0));
+  const each = budgets.map((row, k) => `${row.name} ${number(left[k])} of ${number(row.budget)}`);
+  return { term: "Budget left", value: number(left.reduce((sum, part) => sum + part, 0)), more: each.join(", ") };
 }
 
 function effortTile(view) {
@@ -108,7 +119,9 @@ function effortTile(view) {
   return { term: "Measured", value: most === null ? count(steps) : `${count(steps)} of ${count(most)}`, more: texts.join(", ") };
 }
 
-function placeTiles(view) {
-  const infeasible = view.result.infeasible_share;
-  return infeasible > 0 ? [{ term: "Cannot be measured", value: `${number(100 * infeasible, 2)} %`, more: "of the domain, expected" }] : [];
+// The points that are left out because somebody excluded them or a measurement failed, and those likely to fail.
+function placeTiles({ points, result: { excluded, likely_to_fail: likely } }) {
+  if (!excluded && !likely) return [];
+  const more = `of ${countNoun(points, "point")}, excluded or failed${likely ? `; ${count(likely)} more are likely to fail` : ""}`;
+  return [{ term: "Not suggested", value: count(excluded), more }];
 }

@@ -1,53 +1,45 @@
-// Service worker: keeps the page and what it last showed, so that it can be opened again without a network. The network
-// comes first, so that nothing is older than it must be. Browsers allow it over HTTPS and on the server's own machine.
+// Service worker: keeps the files of the page, so that it opens without a network after a single visit. The server puts
+// VERSION and FILES before these lines; another version replaces what an earlier one kept. What the page shows is kept by
+// the page itself (kept-answers.js), which knows who is logged in. Browsers allow workers over HTTPS and on the server's
+// own machine.
 
-const PAGE = "truvar-page"; // cache of the files of the page
-const ANSWERS = "truvar-answers"; // cache of answers of the server
-const MOST_ANSWERS = 40; // the oldest beyond are removed
-const KEPT = /^api(\/studies(\/.+\/view)?)?$/; // answers that the page begins with
+/* global VERSION, FILES */
+const SCOPE = new URL(self.registration.scope); // one machine may serve several stores under several paths
+const PREFIX = `truvar-page:${SCOPE.pathname}:`;
+const CACHE = PREFIX + VERSION;
+const FORMER = ["truvar-page", "truvar-answers"]; // caches of release 0.2.0
+const PATIENCE = 5_000; // milliseconds that a weak network may take for a file that is kept
 
-self.addEventListener("install", () => self.skipWaiting());
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("install", (event) => event.waitUntil(install()));
+self.addEventListener("activate", (event) => event.waitUntil(activate()));
+
+async function install() {
+  const cache = await caches.open(CACHE);
+  await cache.addAll(FILES.map((file) => new Request(new URL(file, SCOPE), { cache: "reload" })));
+  await self.skipWaiting();
+}
+
+async function activate() {
+  const names = await caches.keys();
+  const isOld = (name) => FORMER.includes(name) || (name.startsWith(PREFIX) && name !== CACHE);
+  await Promise.all(names.filter(isOld).map((name) => caches.delete(name)));
+  await self.clients.claim();
+}
 
 self.addEventListener("fetch", (event) => {
-  const { request } = event;
-  const scope = new URL(self.registration.scope);
-  const url = new URL(request.url);
-  if (request.method !== "GET" || url.origin !== scope.origin || !url.pathname.startsWith(scope.pathname)) return;
-  const path = url.pathname.slice(scope.pathname.length);
-  if (path === "" || path.startsWith("page/")) event.respondWith(networkFirst(request, PAGE, url.href));
-  else if (KEPT.test(path)) event.respondWith(answerKey(request).then((key) => networkFirst(request, ANSWERS, key)));
+  const url = new URL(event.request.url);
+  if (event.request.method !== "GET" || url.origin !== SCOPE.origin || !url.pathname.startsWith(SCOPE.pathname)) return;
+  const path = url.pathname.slice(SCOPE.pathname.length);
+  if (path === "" || path.startsWith("page/")) event.respondWith(pageFile(event.request, url.origin + url.pathname));
 });
 
-// The key of an answer depends on the token: without it, what is kept is not found.
-async function answerKey(request) {
-  const token = new TextEncoder().encode(request.headers.get("Authorization") ?? "");
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", token));
-  const name = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `${request.url}?kept-for=${name}`;
-}
-
-async function networkFirst(request, name, key) {
-  const cache = await caches.open(name);
-  try {
-    const response = await fetch(request);
-    if (response.ok) await keep(cache, key, response.clone(), name);
-    return response;
-  } catch (error) {
-    const kept = await cache.match(key);
-    if (kept) return kept;
-    throw error;
-  }
-}
-
-async function keep(cache, key, response, name) {
-  try {
-    await cache.delete(key); // so that the order of the keys is that of their use
-    await cache.put(key, response);
-    if (name !== ANSWERS) return;
-    const keys = await cache.keys();
-    await Promise.all(keys.slice(0, Math.max(0, keys.length - MOST_ANSWERS)).map((old) => cache.delete(old)));
-  } catch {
-    // The storage is full: the page works as before, with a network.
-  }
+// The network comes first, so that the page is the server's own. A proxy that finds no server behind it counts as none,
+// as does the page of a network that wants a login.
+async function pageFile(request, key) {
+  const kept = await (await caches.open(CACHE)).match(key);
+  if (!kept) return fetch(request);
+  let timer;
+  const waited = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE, kept); });
+  const fetched = fetch(request).then((response) => (response.ok && !response.redirected ? response : kept), () => kept);
+  return Promise.race([fetched, waited]).finally(() => clearTimeout(timer));
 }
