@@ -71,7 +71,8 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     tests look at them."""
     monkeypatch.setattr("truvar.report.tables.plot_study", lambda *_: Figure())
     monkeypatch.setattr(
-        "truvar.report.html_report.write_html_report", lambda study, path, truth=None: path
+        "truvar.report.html_report.write_html_report",
+        lambda study, path, truth=None, theorem=False: path,
     )
 
 
@@ -83,7 +84,7 @@ def command_without_figures(*arguments: str | Path) -> list[str]:
     code = (
         "import sys; from matplotlib.figure import Figure; from truvar.__main__ import main; "
         "from truvar.report import html_report, tables; tables.plot_study = lambda *_: Figure(); "
-        "html_report.write_html_report = lambda study, path, truth=None: path; sys.exit(main())"
+        "html_report.write_html_report = lambda study, path, truth=None, theorem=False: path; sys.exit(main())"
     )
     return [sys.executable, "-c", code, *map(str, arguments)]
 
@@ -104,6 +105,19 @@ def test_run_writes_a_report_and_prints_its_path(hill, capsys):
     for name in ("map.png", "measurements.csv", "points.csv", "summary.json", "report.html"):
         assert Path("hill-report", name).stat().st_size > 0
     assert [line.split()[1] for line in captured.err.splitlines()] == ["10/12", "12/12"]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_theorem_is_printed_on_request_and_the_report_comes_last(hill, capsys):
+    assert main(["run", str(hill()), "--truth", "height", "--quiet"]) == 0
+    plain = capsys.readouterr().out
+    assert "Lemma" not in plain
+    assert "regime" not in plain
+    assert plain.splitlines()[-1].startswith("report: ")
+    assert main(["run", str(hill()), "--truth", "height", "--quiet", "--theorem"]) == 0
+    with_theorem = capsys.readouterr().out
+    assert re.search(r"regime +\w+: .*Lemma 5\.1", with_theorem, re.S)
+    assert with_theorem.splitlines()[-1].startswith("report: ")
 
 
 def test_json_is_the_summary_with_the_paths(hill, capsys):

@@ -40,7 +40,9 @@ def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 def test_init_asks_and_writes_a_commented_problem_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(monkeypatch, "", "up", "level", "7,5", "0.3", "4", "distance_m=0.25 depth_m=1", "500")
+    answer(
+        monkeypatch, "", "", "up", "level", "7,5", "0.3", "4", "distance_m=0.25 depth_m=1", "500"
+    )
     assert main(["init", "pond.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.out == "wrote pond.toml\nnext: truvar new pond.toml\n"
@@ -63,7 +65,7 @@ def test_init_asks_and_writes_a_commented_problem_file(
 def test_init_makes_a_map_with_a_learned_cost(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(monkeypatch, "", "map", "0,3", "", "learned", "", "500")
+    answer(monkeypatch, "", "", "map", "0,3", "", "learned", "", "500")
     assert main(["init", "pond.csv"]) == 0
     problem = tv.load_problem("pond.toml")
     assert problem.spec["goal"] == {"map": 0.3}
@@ -80,7 +82,7 @@ def test_init_makes_a_map_with_a_learned_cost(
 def test_init_without_a_table_makes_a_box(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(monkeypatch, "", "x 1 0", "x 0 1, depth_m -18 0", "oven", "min", "", "", "", "")
+    answer(monkeypatch, "", "x 1 0", "x 0 1, depth_m -18 0", "oven", "", "min", "", "", "", "")
     assert main(["init"]) == 0
     assert "the range of x must ascend" in capsys.readouterr().err
     problem = tv.load_problem("oven.toml")
@@ -112,7 +114,7 @@ def test_init_asks_nothing_where_all_is_given(
 def test_init_asks_for_the_points_below_a_threshold(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(monkeypatch, "", "below", "4", "", "", "", "")
+    answer(monkeypatch, "", "", "below", "4", "", "", "", "")
     assert main(["init", "pond.csv"]) == 0
     assert "Threshold: where is the value below ..." in capsys.readouterr().err
     assert (
@@ -132,8 +134,8 @@ def test_init_asks_for_the_points_below_a_threshold(
         (["nothing.csv"], [], "nothing.csv"),
         (["pond.csv", "--columns", "dept_m"], [], "did you mean 'depth_m'"),
         (["pond.csv", "--goal", "level", "--defaults"], [], "no default for: Threshold"),
-        (["pond.csv"], [""], "the input ended at the question: Look for"),
-        (["pond.csv"], ["", *["what"] * 9], "no answer could be used for: Look for"),
+        (["pond.csv"], ["", ""], "the input ended at the question: Look for"),
+        (["pond.csv"], ["", "", *["what"] * 9], "no answer could be used for: Look for"),
     ],
 )
 def test_a_mistake_in_init_is_one_clear_line(
@@ -155,6 +157,68 @@ def test_the_template_quotes_what_toml_needs_quoted() -> None:
     assert 'box = {"größe (m)" = [0.0, 1.0]}' in text
     with pytest.raises(InvalidArgumentError, match="needs a threshold"):
         ProblemAnswers("x", None, ["x"], goal="level_set")
+
+
+@pytest.fixture
+def stations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(
+        {
+            "station": ["north", "middle", "south"],
+            "lon": [18.1, 18.3, 18.5],
+            "lat": [54.2, 54.4, 54.1],
+            "remark": [None, "wreck", None],
+        }
+    )
+    table.to_csv("bay.csv", index=False)
+    return table
+
+
+def test_init_asks_a_crew_in_its_own_words(
+    stations: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The first answer to each cannot be used, so that it is asked again.
+    speed = ("fast", "8 kn")
+    harbour = ("18.6", "18.6 54.5")
+    back = ("perhaps", "yes")
+    lines = ["", "", "oxygen (mg/l)", "below", "4", "", "0.5", *speed, *harbour, *back, "40"]
+    answer(monkeypatch, *lines)
+    assert main(["init", "bay.csv"]) == 0
+    asked = capsys.readouterr().err
+    assert "names of the places, or none [station]" in asked
+    assert "where is the oxygen below ... (mg/l)" in asked
+    assert asked.count("Harbour") == 2
+    problem = tv.load_problem("bay.toml")
+    study = problem.study()
+    assert problem.domain.columns == ("lon", "lat")
+    assert problem.domain.label(0) == "north"
+    assert (study.quantity.name, study.quantity.unit) == ("oxygen", "mg/l")
+    assert study.must_return
+    distance = (study.ask().cost - 0.5) * 8 * 1.852  # the first measurement pays its leg
+    assert 10 < distance < 60
+
+
+def test_init_takes_the_answers_of_a_crew_as_options(
+    stations: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--label", "station", "--quantity", "oxygen", "--travel-km", "2", "--defaults"]
+    assert main(["init", "bay.csv", *options, "--harbour", "18.6,54.5", "--must-return"]) == 0
+    assert main(["new", "bay.toml", "--check"]) == 0
+    assert "2 per kilometre" in " ".join(capsys.readouterr().out.split())
+    for more, message in (
+        (["--harbour", "54.5"], "give longitude and latitude"),
+        (["--harbour", "18,154"], "must be degrees"),
+        (["--must-return"], "--must-return needs a harbour"),
+        (["--label", "statoin"], "did you mean 'station'"),
+        (["--travel-km", "-1"], "must be >= 0"),
+        (["--travel-km", "0 kn"], "the speed must be above 0"),
+    ):
+        words = ["init", "bay.csv", "--travel-km", "2", "--defaults", "--force", *more]
+        assert main(words) == 1
+        assert message in capsys.readouterr().err
+    stations.rename(columns={"lon": "x", "lat": "y"}).to_csv("plane.csv", index=False)
+    assert main(["init", "plane.csv", "--travel-km", "2", "--defaults"]) == 1
+    assert "need columns of longitude and latitude" in capsys.readouterr().err
 
 
 # -- reports

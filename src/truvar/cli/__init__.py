@@ -40,6 +40,7 @@ from truvar.cli.reproduce import REPRODUCE
 from truvar.cli.run import RUN
 from truvar.cli.schema import SCHEMA
 from truvar.cli.serve import SERVE
+from truvar.cli.serve_aepsych import SERVE_AEPSYCH
 from truvar.cli.status import REPORT, STATUS
 from truvar.cli.tell import TELL
 from truvar.cli.token import TOKEN
@@ -66,6 +67,7 @@ COMMANDS: tuple[Command, ...] = (
     REPRODUCE,
     BOUNDS,
     SERVE,
+    SERVE_AEPSYCH,
     MCP,
     TOKEN,
     CHECK,

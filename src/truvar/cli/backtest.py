@@ -39,7 +39,7 @@ def _backtest_arguments(sub: argparse.ArgumentParser) -> None:
         "--dask", metavar="ADDRESS", help="address of a Dask scheduler, to use its workers instead"
     )
     regret = (
-        "regret of the point of best posterior mean (reported, default) or of the best measured "
+        "regret of the point of the best estimate (reported, default) or of the best measured "
         "point (measured)"
     )
     sub.add_argument("--regret", choices=["reported", "measured"], default="reported", help=regret)

@@ -1,4 +1,4 @@
-"""`truvar correct`, `withdraw`, `exclude`, `fail`, `allow`, `note`: as `INTERFACES` describes them.
+"""Subcommands that change a study, such as `truvar correct`, as `INTERFACES` describes them.
 
 The words of a subcommand name the targets of its command; `_KINDS` says how, for each kind of
 target.
@@ -171,6 +171,26 @@ def _read_place(given: _Given) -> _Targets:
     return [(_parse_place(given) if given.words else None,)]
 
 
+def _read_extension(given: _Given) -> _Targets:
+    """Return further points: the path of a table, or values by column such as x=0,2."""
+    if not given.words:
+        raise given.refusal("a table or values by column, got none", "give more.csv, or x=0,2")
+    if not all(_COORDINATE.fullmatch(word) for word in given.words):
+        if len(given.words) > 1:
+            raise given.refusal(
+                f"one table or values by column, got {given.text}", "give more.csv, or x=0,2"
+            )
+        return [(given.words[0],)]
+    domain = given.study.domain
+    values: dict[str, list[Any]] = {}
+    for word in given.words:
+        name, _, text = (part.strip() for part in word.partition("="))
+        if name not in domain.columns:
+            raise InvalidArgumentError(unknown_name("column", name, domain.columns))
+        values[name] = [domain.parse(name, part.strip()) for part in text.split(",")]
+    return [(values,)]
+
+
 def _read_text(given: _Given) -> _Targets:
     if not given.text:
         example = given.interface.example
@@ -198,6 +218,7 @@ _KINDS: dict[Target, _Kind] = {
     "value": _Kind("ID VALUE", _read_value, lambda given, ids: ids[0]),
     "point": _Kind("ID", _read_point, lambda given, ids: str(ids[0])),
     "place": _Kind("PLACE", _read_place, lambda given, ids: given.text or "every place"),
+    "domain": _Kind("TABLE", _read_extension, lambda given, ids: given.text),
     "text": _Kind("TEXT", _read_text, lambda given, ids: given.text),
 }
 

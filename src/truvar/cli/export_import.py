@@ -12,7 +12,7 @@ from truvar.cli._measurements import add_table_options, read_measurements
 from truvar.cli._store import open_study, store_label, store_url, study_arguments
 from truvar.exceptions import OutputError
 from truvar.messages import mask_passwords
-from truvar.tabular.tables import is_excel, write_excel
+from truvar.tabular.tables import is_excel
 
 if TYPE_CHECKING:
     from truvar.study.study import Study
@@ -26,7 +26,8 @@ def _export_arguments(sub: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         type=Path,
-        help="the file; its suffix says the format (default: CSV to standard output)",
+        help="the file; its suffix says the format, .xlsx all of the study (default: CSV to standard "
+        "output)",
     )
     kind = sub.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="write the measurements as CSV (default)")
@@ -47,6 +48,9 @@ def _export_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     """Write a study, its measurements, its points or its pending suggestions."""
+    if arguments.out is None and _is_output(arguments):
+        arguments.out = Path(arguments.words)
+        arguments.words = None
     study = open_study(arguments)
     if arguments.points or arguments.waypoints:
         return _export_places(study, arguments)
@@ -78,6 +82,21 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _is_output(arguments: argparse.Namespace) -> bool:
+    """Return whether the word after `export` is the file to write rather than a store."""
+    from truvar.report.point_files import POINT_SUFFIXES
+    from truvar.report.waypoints import WRITERS
+
+    if not arguments.words:
+        return False
+    suffix = Path(arguments.words).suffix.lower()
+    if arguments.points:
+        return suffix in POINT_SUFFIXES
+    if arguments.waypoints:
+        return suffix.removeprefix(".") in WRITERS
+    return is_excel(arguments.words)
+
+
 def _export_places(study: Study, arguments: argparse.Namespace) -> int:
     """Write all points, or the pending suggestions, in the format of the file."""
     if arguments.points:
@@ -102,16 +121,8 @@ def _export_places(study: Study, arguments: argparse.Namespace) -> int:
 
 
 def _export_workbook(study: Study, path: Path) -> int:
-    """Write the measurements to an Excel workbook."""
-    from truvar.tabular.csv_cells import quoted_frame
-
-    try:
-        write_excel(quoted_frame(study.measurements), path)
-    except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror}); give another path"
-        ) from None
-    print(f"{_count(study)}: {path}")
+    """Write measurements, suggestions, points and settings to an Excel workbook."""
+    print(f"{_count(study)}: {study.to_excel(path)}")
     return 0
 
 
@@ -176,7 +187,7 @@ def _import_measurements(arguments: argparse.Namespace) -> tuple[dict[str, Any],
 EXPORT = Command(
     "export",
     "write the measurements, the points, the pending suggestions or the whole study to a file",
-    "truvar export > measurements.csv\ntruvar export lake.db -o lake.xlsx\ntruvar export lake.db "
+    "truvar export > measurements.csv\ntruvar export lake.xlsx\ntruvar export lake.db "
     "-o lake.json\ntruvar export lake.db --points -o lake.geojson",
     _export_arguments,
     _export,

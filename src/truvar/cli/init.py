@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truvar.cli._common import Command, add_path, positive
+from truvar.cli._init_survey import add_survey_options, label_of_places, quantity, voyage
 from truvar.exceptions import InvalidArgumentError, OutputError, TruvarError
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ def _init_arguments(sub: argparse.ArgumentParser) -> None:
         choices=("binary", "count"),
         help="what a measurement gives: yes or no, or a number of events (default: a number)",
     )
+    add_survey_options(sub)
     sub.add_argument(
         "--defaults",
         action="store_true",
@@ -115,14 +117,24 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
             _existing_or_empty,
         )
     box: dict[str, tuple[float, float]] = {}
+    label = None
     if table:
-        named = arguments.columns.split(",") if arguments.columns else None
-        columns = _columns_of_table(table, named, ask)
+        from truvar.domain.domain import Domain
+        from truvar.tabular.tables import is_netcdf, read_table
+
+        if is_netcdf(table):  # its dimensions are the coordinates, and places have no names
+            columns = list(Domain.from_xarray(table).columns)
+        else:
+            named = arguments.columns.split(",") if arguments.columns else None
+            frame = read_table(table)
+            columns = _columns_of_table(frame, named, ask)
+            label = label_of_places(frame, columns, arguments.label, ask)
         name = Path(table).stem
     else:
         box = ask("Coordinates and their ranges, such as: x 0 1, depth_m -18 0", None, _sides)
         columns = list(box)
         name = ask("Name of the study", "study", str)
+    measured, unit = quantity(arguments.quantity, ask)
     goal = _GOAL_WORDS.get(arguments.goal or "") or ask(
         "Look for the max, the min, the points above or below a threshold, or a map of the values "
         "everywhere (max/min/above/below/map)",
@@ -132,29 +144,43 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
     outcome = arguments.outcome
     threshold = arguments.threshold
     if goal in SIDES and threshold is None:
-        subject = {"binary": "probability of yes", "count": "rate"}.get(outcome or "", "value")
-        threshold = ask(f"Threshold: where is the {subject} {SIDES[goal]} ...", None, _number)
+        subject = {"binary": "probability of yes", "count": "rate"}.get(
+            outcome or "", measured or "value"
+        )
+        in_units = f" ({unit})" if unit else ""
+        threshold = ask(
+            f"Threshold: where is the {subject} {SIDES[goal]} ...{in_units}", None, _number
+        )
     accuracy = arguments.accuracy
     if goal == "map" and accuracy is None:
         accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
     noise = None
     if outcome is None:
         noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
+    cost = ask("Cost of a measurement, in any unit, or learned", "1", _cost)
+    travel: dict[str, float] = {}
+    over_earth = voyage(columns, arguments, ask)
+    if over_earth is None:
+        travel = ask(
+            "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
+            "",
+            _rates(columns),
+        )
     return ProblemAnswers(
         name=name,
         table=table or None,
         columns=columns,
+        label=label,
+        quantity=measured,
+        unit=unit,
         box=box,
         goal=goal,
         threshold=threshold,
         noise=noise,
         outcome=outcome,
-        cost=ask("Cost of a measurement, in any unit, or learned", "1", _cost),
-        travel=ask(
-            "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",
-            "",
-            _rates(columns),
-        ),
+        cost=cost,
+        travel=travel,
+        voyage=over_earth,
         budget=ask("Total cost to spend (empty: no limit)", "", _optional_number),
         accuracy=accuracy,
         repeats=arguments.repeats,
@@ -210,13 +236,11 @@ class _Questions:
         )
 
 
-def _columns_of_table(table: str, named: Sequence[str] | None, ask: _Questions) -> list[str]:
+def _columns_of_table(frame: Any, named: Sequence[str] | None, ask: _Questions) -> list[str]:
     """Return the coordinates: as given, or asked for (default: complete columns of numbers)."""
     from truvar.messages import unknown_name
     from truvar.problem.template import MAX_COORDINATES
-    from truvar.tabular.tables import read_table
 
-    frame = read_table(table)
     every = [str(name) for name in frame.columns]
     complete = frame.dropna(
         axis="columns"
@@ -319,7 +343,8 @@ INIT = Command(
     "init",
     "ask a few questions and write a commented problem file, from a table if there is one",
     "truvar init lake.csv\ntruvar init lake.csv --columns distance_m,depth_m --goal below "
-    "--threshold 4 --defaults\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
+    "--threshold 4 --defaults\ntruvar init stations.csv --goal below --threshold 4 --travel-km '8 "
+    "kn' --harbour 18.5,54.4\ntruvar init tones.csv --outcome binary --goal above --threshold 0.75",
     _init_arguments,
     _init,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from truvar.cli._common import Command, add_path
 from truvar.cli._store import open_study, study_arguments
-from truvar.exceptions import OutputError
+from truvar.exceptions import InvalidArgumentError, OutputError
 
 # Written out, since `truvar.plot` is imported when something is drawn.
 _KINDS = (
@@ -33,6 +33,12 @@ def _plot_arguments(sub: argparse.ArgumentParser) -> None:
         help="columns to draw over, with commas between; of a map two (default: longitude and "
         "latitude)",
     )
+    add_path(
+        sub,
+        "--coastlines",
+        metavar="FILE",
+        help="GeoJSON with lines or polygons, drawn on a map over longitude and latitude",
+    )
     sub.add_argument("--theme", choices=_THEMES, default="light", help="default: light")
     add_path(
         sub,
@@ -54,6 +60,12 @@ def _plot(arguments: argparse.Namespace) -> int:
         )
     columns = None if arguments.columns is None else arguments.columns.split(",")
     options = {"columns": columns, "theme": arguments.theme}
+    if arguments.coastlines is not None:
+        if arguments.kind != "map":
+            raise InvalidArgumentError(
+                f"--coastlines is for maps, got --kind {arguments.kind}; leave out one of them"
+            )
+        options["coastlines"] = arguments.coastlines
     figure = open_study(arguments).plot(kind=arguments.kind, **options)
     try:
         figure.savefig(path)

@@ -93,6 +93,8 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
         "--seed", type=int, help="seed of the noise and of the study's random choices"
     )
     table.add_argument("--policy", metavar="NAME", help="policy to use instead of the problem's")
+    theorem = "add the paper's sets M, H and L and what its confidence bounds say"
+    table.add_argument("--theorem", action="store_true", help=theorem)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -146,7 +148,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     with display as show, interruptible() as interrupted, catch_warnings(), suppress(Interrupted):
         simplefilter("ignore", OutlierWarning)  # a table of true values has no typing mistakes
         study.run(measure, **limits, progress=after_each_measurement(show, interrupted))
-    paths = write_report_at(study, target, truth)
+    paths = write_report_at(study, target, truth, theorem=arguments.theorem)
     if arguments.json:
         print(
             to_json(
@@ -157,19 +159,17 @@ def _simulate(arguments: argparse.Namespace) -> int:
             )
         )
     else:
-        _print_result(study.result(), problem.name, truth, arguments.truth)
+        result = study.result()
+        _print_result(result, problem.name, truth, arguments.truth)
+        if arguments.theorem:
+            _print_bounds(result)
         print(f"report: {describe_report(paths)}")
     return INTERRUPTED if interrupted() else 0
 
 
 def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
     from truvar.report.formatting import format_true_score
-    from truvar.report.status import (
-        BOUNDS_TITLE,
-        describe_best,
-        describe_best_observed,
-        describe_bounds,
-    )
+    from truvar.report.status import describe_best, describe_best_observed
     from truvar.report.terminal import TerminalStyle
 
     terminal = TerminalStyle.for_stream(sys.stdout)
@@ -198,8 +198,15 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append(("recommended", describe_best(result)))
         rows.append((f"regret against {column}", f"{result.regret(truth):.4g}"))
     print(terminal.rows(rows))
+
+
+def _print_bounds(result: Result) -> None:
+    """Print the sets of the paper and what its confidence bounds say."""
+    from truvar.report.status import BOUNDS_TITLE, describe_bounds
+    from truvar.report.terminal import TerminalStyle
+
     print(BOUNDS_TITLE)
-    print(terminal.rows(describe_bounds(result)))
+    print(TerminalStyle.for_stream(sys.stdout).rows(describe_bounds(result)))
 
 
 RUN = Command(

@@ -35,6 +35,8 @@ def _report_arguments(sub: argparse.ArgumentParser) -> None:
     study_arguments(sub)
     report = "the report: a file x.html, or a folder (default: the file NAME.html)"
     add_path(sub, "-o", "--out", "--report", metavar="FILE.html|FOLDER", type=Path, help=report)
+    theorem = "add the paper's sets M, H and L and what its confidence bounds say"
+    sub.add_argument("--theorem", action="store_true", help=theorem)
     add_json(sub, "the path of the report")
 
 
@@ -45,7 +47,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
     study = open_study(arguments)
     paths = write_report_at(
-        study, arguments.out or Path(f"{_file_name(study.name or 'study')}.html")
+        study,
+        arguments.out or Path(f"{_file_name(study.name or 'study')}.html"),
+        theorem=arguments.theorem,
     )
     if arguments.json:
         print(to_json({kind: str(path) for kind, path in paths.items()}))

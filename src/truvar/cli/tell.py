@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from truvar.cli._common import Command, add_json, add_options, add_path, given_options
 from truvar.cli._measurements import add_table_options, read_measurements
@@ -24,6 +25,20 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read measurements from a CSV file or Excel workbook, all or none; -: standard input",
     )
+    add_path(
+        sub,
+        "--track",
+        metavar="FILE",
+        help="read values sampled on the way: the mean of each candidate that was passed, with its "
+        "noise, all or none; --noise-sd is that of one value, --cost that of the whole track",
+    )
+    sub.add_argument(
+        "--within",
+        metavar="COLUMN=DISTANCE",
+        action="append",
+        help="largest distance of a value of the track from its candidate (default: half the "
+        "distance of neighbouring candidates); may be repeated",
+    )
     add_table_options(sub)
     add_options(sub, Tell)
     sub.add_argument(
@@ -39,6 +54,10 @@ def _tell(arguments: argparse.Namespace) -> int:
     from truvar.study.measurements_io import parse_words, tell_all
 
     words = own_words(arguments)
+    if arguments.track is not None:
+        return _tell_track(arguments, words)
+    if arguments.within is not None:
+        raise InvalidArgumentError("--within is for --track; add --track FILE, or leave it out")
     if arguments.repeats:
         return _tell_repeats(arguments, words)
     notices: list[str] = []
@@ -94,6 +113,65 @@ def _tell_repeats(arguments: argparse.Namespace, words: list[str]) -> int:
     return 0
 
 
+def _tell_track(arguments: argparse.Namespace, words: list[str]) -> int:
+    """Tell the values of a track and print what became of them."""
+    from truvar.report.terminal import TerminalStyle
+    from truvar.study.measurements_io import skip_repeated, tell_all, without_keys
+    from truvar.study.tracks import bin_track, track_measurements, value_column
+    from truvar.tabular.tables import as_table
+
+    options = given_options(arguments, Tell)
+    allowed = ("noise_sd", "cost", "vehicle")
+    others = [name for name, value in options.items() if value is not None and name not in allowed]
+    if words or arguments.csv is not None or arguments.repeats or others:
+        raise InvalidArgumentError(
+            "--track takes a file, and no values, --csv, --repeats, --noise, --level, --task or "
+            "--exposure; leave them out"
+        )
+    study = open_study(arguments)
+    frame = as_table(arguments.track)
+    track = bin_track(
+        study.domain,
+        frame,
+        arguments.value or value_column(study, frame),
+        within=_distances(arguments.within or []),
+        noise_sd=options.get("noise_sd"),
+    )
+    measurements = track_measurements(study, track, options.get("cost"), options.get("vehicle"))
+    new, repeated = skip_repeated(study, measurements)
+    if arguments.again:
+        new = without_keys(measurements)
+        repeated = []
+    notices = []
+    if repeated:
+        notices.append(
+            f"{len(repeated)} of {len(measurements)} means of the track were told before and left "
+            "out (--again tells them as second measurements)"
+        )
+    before = None if arguments.json else study.result()
+    if before is not None:
+        print(TerminalStyle.for_stream(sys.stdout).wrapped(str(track)))
+    receipt = tell_all(study, new)
+    warnings = [*receipt.warnings.values(), *notices]
+    print_change(study, before, "told", receipt.ids, receipt.ids, warnings)
+    return 0
+
+
+def _distances(words: list[str]) -> dict[str, float]:
+    """Return the distances of --within by column."""
+    from truvar.tabular.numbers import parse_number
+
+    distances = {}
+    for word in words:
+        name, equals_sign, text = word.rpartition("=")
+        if not equals_sign:
+            raise InvalidArgumentError(
+                f"--within expects COLUMN=DISTANCE, got {word!r}; give one such as depth_m=2.5"
+            )
+        distances[name] = parse_number(text, f"the distance of {name}")
+    return distances
+
+
 TELL = Command(
     "tell",
     "enter measured values, by id, coordinates or label",
@@ -101,7 +179,8 @@ TELL = Command(
     "7.2\n"
     "truvar tell 'North pier' 7.2\n"
     "truvar tell 3 yield=82.1 impurity=0.4\n"
-    "truvar tell --csv today.csv",
+    "truvar tell --csv today.csv\n"
+    "truvar tell --track glider.csv --value oxygen",
     _tell_arguments,
     _tell,
 )
