@@ -8,11 +8,11 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
-LIBRARIES = ("botorch", "optuna", "geopandas", "xarray", "gest_api")
+LIBRARIES = ("botorch", "optuna", "geopandas", "xarray", "gest_api", "bluesky_adaptive")
 
 
 def test_every_integration_has_an_example():
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split()[1].strip(","))

@@ -3,10 +3,12 @@ leave open."""
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import truvar as tv
@@ -109,6 +111,7 @@ def test_what_was_not_suggested_is_learned_from_and_unknown_ids_are_refused() ->
     generator = a_generator()
     generator.ingest([{"x": 0.5, "kind": "a", "n": 2, "alpha": 2.5, "f": 1.0, "_id": math.nan}])
     assert generator.study.steps == 1
+    generator.suggest(1)
     with pytest.raises(ValueError, match="99"):
         generator.ingest(
             [
@@ -121,6 +124,42 @@ def test_what_was_not_suggested_is_learned_from_and_unknown_ids_are_refused() ->
         generator.ingest([{"x": 0.5, "kind": "a", "n": 2}])
     with pytest.raises(ValueError, match="must lie within the variables' domains"):
         generator.ingest([{"x": 7.0, "kind": "a", "n": 2, "f": 1.0}])
+
+
+def test_ids_of_an_earlier_run_are_taken_until_a_point_was_suggested() -> None:
+    first = a_generator()
+    rows = [{**point, "f": value(point)} for point in first.suggest(3)]
+    first.ingest(rows)
+    second = a_generator()
+    second.ingest(rows[::-1])  # their ids are 3, 2, 1: nothing is taken for a repetition
+    assert second.study.steps == 3
+    second.ingest(rows[::-1][1:2])  # the id, point and value of a recorded evaluation
+    assert second.study.steps == 3
+    assert second.best_point == first.best_point
+    assert first.suggest(2)[0].keys() == second.suggest(2)[0].keys()
+
+
+def test_data_that_are_assigned_withdraw_the_others() -> None:
+    generator = a_generator()
+    generator.ingest([{**point, "f": value(point)} for point in generator.suggest(3)])
+    kept = generator.data[1]
+    generator.data = pd.DataFrame([kept])
+    assert generator.data == [kept]
+    assert generator.study.measurements["value"].tolist() == [kept["f"]]
+    generator.data = None
+    assert generator.best_point is None
+    assert generator.study.steps == 0
+
+
+def test_a_table_of_evaluations_is_added_once_and_a_copy_is_independent() -> None:
+    generator = a_generator()
+    frame = pd.DataFrame([{**point, "f": value(point)} for point in generator.suggest(2)])
+    generator.add_data(frame)
+    generator.add_data(frame)
+    assert generator.study.steps == 2
+    other = copy.deepcopy(generator)
+    other.ingest([{**point, "f": value(point)} for point in other.generate(1)])
+    assert (generator.study.steps, other.study.steps) == (2, 3)
 
 
 def test_a_suggestion_that_comes_back_without_its_id_is_recognised() -> None:

@@ -9,16 +9,29 @@
 | constraint on an output | a point that violates it counts as failed: the study learns where that happens |
 | constant | part of every suggestion |
 | observable | passed over |
+
+Xopt, libEnsemble and Optimas call more than the standard has, or call it in their own way:
+
+| library | here |
+|---|---|
+| `Xopt(generator=...)` copies the generator | the copy of a stored study writes to the same store |
+| `Xopt(data=frame)` calls `add_data` | the rows are ingested; those that the study has are passed over |
+| `Xopt.remove_data`, `reset_data` assign `data` | the evaluations that are left out are withdrawn |
+| `AsynchronousXopt` calls `generate` | another name of `suggest` |
+| a failed trial of Optimas has no objective | failed |
+| libEnsemble's `H0` has the ids of an earlier run | points, until this generator has suggested one |
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 
 from truvar.domain.box import box_fields
 from truvar.domain.domain import Domain
@@ -28,12 +41,10 @@ from truvar.exceptions import (
     Finished,
     InvalidArgumentError,
     PointNotInDomainError,
-    StudyExistsError,
     import_optional,
 )
-from truvar.storage.serialization import serialize
-from truvar.study.stored import load
-from truvar.study.study import Study
+from truvar.integrations._continued import create_or_continue
+from truvar.study.commands import Tell
 from truvar.validation import check_integer
 
 if TYPE_CHECKING:
@@ -43,6 +54,8 @@ else:
     Generator = import_optional("gest_api.generator", "TruVaRGenerator", "gest").Generator
 
 _ID = "_id"  # key of the id of a suggestion, by the standard
+_XOPT_ERROR = "xopt_error"  # key under which Xopt says that an evaluation raised an exception
+_OPTIMAS_STATUS = "_status"  # key of the status of a trial of Optimas
 # Two points are equal if no coordinate differs by more than this fraction of its extent.
 _SAME_POINT = 1e-9
 
@@ -65,7 +78,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         vocs: The problem.
         study: The study, with `result()` and `plot()`.
         data: The evaluations that satisfied all constraints. Those of a continued study are without
-            their constraints and observables, which are not stored.
+            their constraints and observables, which are not stored. Assigning some of them, as a
+            list or a table, withdraws the others; failures stay recorded.
 
     Raises:
         ValueError: If the problem has other than one objective, or a variable that cannot be
@@ -97,20 +111,21 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     ) -> None:
         super().__init__(vocs)  # calls `_validate_vocs`
         self.vocs = vocs
-        self.data: list[dict[str, Any]] = []
+        self._data: list[dict[str, Any]] = []
+        self._ids: list[int] = []  # of the measurements, in the order of the data
+        self._has_suggested = False
+        self._continued: list[dict[str, Any]] = []  # stored evaluations that may come once more
         self._n_points = check_integer(n_points, "n_points", minimum=1)
         self._objective = next(iter(vocs.objectives))
         sides = {name: _side(name, variable) for name, variable in vocs.variables.items()}
         domain = Domain(**box_fields(sides, representers, seed))
         goal = self._goal(goal)
-        try:
-            self.study = Study(domain, goal, seed=seed, **options)
-        except StudyExistsError:
-            self.study = load(
-                options["store"], options["name"], options.get("author", options.get("who"))
-            )
-            _check_continues(self.study, domain, goal)
-            self.data += self._stored_data()
+        self._is_stored = options.get("store") is not None
+        self.study, is_continued = create_or_continue(domain, goal, "VOCS", seed=seed, **options)
+        if is_continued:
+            self._data += self._stored_data()
+            self._ids += [each[_ID] for each in self._data]
+            self._continued = self._evaluations()
 
     def _validate_vocs(self, vocs: VOCS) -> None:
         """Check that a problem can be searched.
@@ -162,6 +177,57 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def _constants(self) -> dict[str, Any]:
         return {name: constant.value for name, constant in self.vocs.constants.items()}
 
+    @property
+    def data(self) -> list[dict[str, Any]]:
+        """The evaluations that satisfied all constraints."""
+        return self._data
+
+    @data.setter
+    def data(self, rows: pd.DataFrame | Sequence[Mapping[str, Any]] | None) -> None:
+        kept = _records(rows)
+        left_out = {each[_ID] for each in self._stored_data() if not self._take_equal(each, kept)}
+        with self.study.transaction():
+            for id_ in left_out:
+                self.study.withdraw(id_, "removed from the data of the generator")
+        self._data = [
+            each for each, id_ in zip(self._data, self._ids, strict=True) if id_ not in left_out
+        ]
+        self._ids = [id_ for id_ in self._ids if id_ not in left_out]
+
+    def _evaluations(self) -> list[dict[str, Any]]:
+        """Return all evaluations of the study, those that failed without an objective."""
+        failed = [{**each.point, _ID: each.id} for each in self.study.failures]
+        return [*self._stored_data(), *failed]
+
+    def _take_equal(self, evaluation: Mapping[str, Any], rows: list[dict[str, Any]]) -> bool:
+        """Remove the first row with the point and objective of an evaluation, if there is one."""
+        for position, row in enumerate(rows):
+            if self._is_recorded(row, evaluation):
+                del rows[position]
+                return True
+        return False
+
+    def _was_stored(self, result: Mapping[str, Any]) -> bool:
+        """Return whether a result comes once more, which each stored evaluation may do once."""
+        for position, evaluation in enumerate(self._continued):
+            if self._is_recorded(result, evaluation):
+                del self._continued[position]
+                return True
+        return False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy the generator; the copy of a stored one has the same study.
+
+        Xopt runs a copy, which would otherwise have to open the store again.
+        """
+        copied = copy.copy(self)
+        memo[id(self)] = copied
+        is_stored = self._is_stored
+        for name, part in vars(self).items():
+            if name != "study" or not is_stored:
+                setattr(copied, name, copy.deepcopy(part, memo))
+        return copied
+
     # -- suggestions
     # ----------------------------------------------------------------------------------------------
 
@@ -188,8 +254,17 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             raise InvalidArgumentError(
                 f"no {count} points can be suggested: {finished}; stop here"
             ) from finished
+        self._has_suggested = True
         constants = self._constants()
         return [{**suggestion.point, **constants, _ID: suggestion.id} for suggestion in suggestions]
+
+    def generate(self, n_candidates: int) -> list[dict[str, Any]]:
+        """Return the points to evaluate next: the name that `AsynchronousXopt` calls `suggest` by.
+
+        Args:
+            n_candidates: Their number.
+        """
+        return self.suggest(n_candidates)
 
     # -- evaluations
     # ----------------------------------------------------------------------------------------------
@@ -197,7 +272,11 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record evaluations, all of them or none.
 
-        One that violates a constraint, or has no finite objective, is recorded as failed.
+        One that violates a constraint, has no finite objective, or failed in Xopt or Optimas is
+        recorded as failed. One that is recorded already, with the same id, point and objective, is
+        passed over, and so is one without an id that the study had when it was continued. Until
+        this generator has suggested a point, other ids are those of an earlier run, and the
+        evaluations are recorded by their points.
 
         Args:
             results: Variables, objective and constraints of each evaluation, with the id of its
@@ -207,40 +286,80 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             ValueError: If an id is not known, a key is missing, or a point lies outside the
                 variables' domains.
         """
-        satisfied = []
+        satisfied: list[dict[str, Any]] = []
+        ids: list[int] = []
+        recorded = {each[_ID]: each for each in self._evaluations()}
         with self.study.transaction():
             for row, each in enumerate(results):
-                for name in (self._objective, *self.vocs.constraints):
-                    if name not in each:
-                        raise InvalidArgumentError(
-                            f"evaluation {row} needs the key {name!r}, got {sorted(each)}; add it"
-                        )
-                if self._ingest_one(each):
+                self._check_keys(each, row)
+                id_ = _id_of(each)
+                if id_ in recorded and self._is_recorded(each, recorded[id_]):
+                    continue
+                if id_ is None and self._was_stored(each):
+                    continue
+                told = self._ingest_one(each, id_)
+                if told is not None:
                     satisfied.append(dict(each))
-        self.data += satisfied
+                    ids.append(told)
+        self._data += satisfied
+        self._ids += ids
 
-    def _ingest_one(self, result: Mapping[str, Any]) -> bool:
-        """Record an evaluation; return whether it satisfied the constraints."""
-        what = self._resolve(result)
+    def add_data(self, new_data: pd.DataFrame) -> None:
+        """Record the evaluations of a table, as `ingest` does: `Xopt(data=...)` calls it.
+
+        Args:
+            new_data: A row per evaluation.
+
+        Raises:
+            ValueError: As `ingest`.
+        """
+        self.ingest(_records(new_data))
+
+    def _check_keys(self, result: Mapping[str, Any], row: int) -> None:
+        if _raised(result):
+            return
+        for name in (self._objective, *self.vocs.constraints):
+            if name not in result:
+                raise InvalidArgumentError(
+                    f"evaluation {row} needs the key {name!r}, got {sorted(result)}; add it"
+                )
+
+    def _ingest_one(self, result: Mapping[str, Any], id_: int | None) -> int | None:
+        """Record an evaluation; return the id of the measurement, None if it failed."""
+        what = self._resolve(result, id_)
         reason = self._why_failed(result)
         if reason is None:
-            self.study.tell(what, float(result[self._objective]))
-        else:
-            self.study.fail(what, reason)
-        return reason is None
+            tell = Tell(what, float(result[self._objective]), typed=False)
+            return self.study.execute(tell).ids[0]
+        self.study.fail(what, reason)
+        return None
 
-    def _resolve(self, result: Mapping[str, Any]) -> int | dict[str, Any]:
+    def _resolve(self, result: Mapping[str, Any], id_: int | None) -> int | dict[str, Any]:
         """Return the id of the suggestion that was evaluated, or the point if it is another one."""
-        point = {name: result[name] for name in self.study.domain.columns if name in result}
-        id_ = result.get(_ID)
-        if id_ is None or id_ != id_:  # drivers that keep tables have NaN where there is no id
-            same = [each.id for each in self.study.pending if self._is_same(point, each.point)]
+        point = self._point(result)
+        pending = {each.id: each.point for each in self.study.pending}
+        if id_ is None:
+            same = [each for each, at in pending.items() if self._is_same(point, at)]
             return same[0] if same else self._inside(point)
-        suggested = {each.id: each.point for each in self.study.pending}.get(int(id_))
-        if suggested is not None and point and not self._is_same(point, suggested):
-            self.study.withdraw(int(id_), again=True)  # something else was evaluated instead
-            return self._inside(point)
-        return int(id_)
+        if id_ in pending:
+            if point and not self._is_same(point, pending[id_]):
+                self.study.withdraw(id_, again=True)  # something else was evaluated instead
+                return self._inside(point)
+            return id_
+        is_of_earlier_run = not self._has_suggested and len(point) == len(self.vocs.variables)
+        return self._inside(point) if is_of_earlier_run else id_
+
+    def _point(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: result[name] for name in self.study.domain.columns if name in result}
+
+    def _is_recorded(self, result: Mapping[str, Any], evaluation: Mapping[str, Any]) -> bool:
+        """Return whether a result has the point and the objective of a recorded evaluation."""
+        point = self._point(result)
+        if point and not self._is_same(point, self._point(evaluation)):
+            return False
+        if self._why_failed(result) is not None:
+            return self._objective not in evaluation
+        return bool(result[self._objective] == evaluation.get(self._objective))
 
     def _inside(self, point: dict[str, Any]) -> dict[str, Any]:
         """Return a point that nobody suggested, or raise with the names of the standard."""
@@ -258,6 +377,9 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         return bool((difference <= _SAME_POINT * domain.extent).all())
 
     def _why_failed(self, result: Mapping[str, Any]) -> str | None:
+        if _raised(result):
+            lines = str(result.get("xopt_error_str", "")).strip().splitlines()
+            return lines[-1] if lines else "the evaluation failed"
         for name, constraint in self.vocs.constraints.items():
             value = result[name]
             if value is None or not constraint.check(value):
@@ -273,10 +395,10 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
         `study.result()` says more.
         """
-        if not self.data:
+        if not self._data:
             return None
         sign = self.study.goal.sign
-        return max(self.data, key=lambda each: sign * float(each[self._objective]))
+        return max(self._data, key=lambda each: sign * float(each[self._objective]))
 
     def finalize(self) -> None:
         """Withdraw the suggestions that were not evaluated."""
@@ -285,26 +407,32 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
                 self.study.withdraw(suggestion.id, again=True)
 
 
-def _check_continues(study: Study, domain: Domain, goal: Goal) -> None:
-    """Check that a stored study has these variables and this goal."""
-    remedy = "give another name, or the VOCS and goal that it was created with"
-    if _variables(study.domain) != _variables(domain):
-        raise InvalidArgumentError(
-            f"the stored study {study.name!r} must have the variables of VOCS, {domain!r}, got "
-            f"{study.domain!r}; "
-            f"{remedy}"
-        )
-    expected = study.policy.confidence.resolve_goal(goal)
-    if serialize(study.goal) != serialize(expected):
-        raise InvalidArgumentError(
-            f"the stored study {study.name!r} must have the goal {expected!r}, got {study.goal!r}; "
-            f"{remedy}"
-        )
+def _records(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
+    """Return the rows of a table, or of a list, as dictionaries."""
+    if rows is None:
+        return []
+    if isinstance(rows, pd.DataFrame):
+        return [
+            {str(name): value for name, value in row.items()}
+            for row in rows.to_dict(orient="records")
+        ]
+    return [dict(row) for row in rows]
 
 
-def _variables(domain: Domain) -> dict[str, Any]:
-    """Return what a domain consists of, whichever representer points stand for it."""
-    return {key: part for key, part in serialize(domain).items() if key not in ("axes", "points")}
+def _id_of(result: Mapping[str, Any]) -> int | None:
+    """Return the id of the suggestion that a result is of, None without one."""
+    id_ = result.get(_ID)
+    if id_ is None or id_ != id_:  # drivers that keep tables have NaN where there is no id
+        return None
+    return int(id_)
+
+
+def _raised(result: Mapping[str, Any]) -> bool:
+    """Return whether Xopt or Optimas says that the evaluation failed."""
+    raised = result.get(_XOPT_ERROR)
+    if raised == raised and bool(raised):  # NaN in tables where only others have the column
+        return True
+    return getattr(result.get(_OPTIMAS_STATUS), "name", None) == "FAILED"
 
 
 def _side(name: str, variable: Any) -> Any:

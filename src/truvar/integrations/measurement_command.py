@@ -123,7 +123,8 @@ class MeasurementCommand:
         if self._stopped:
             raise CommandFailedError(f"{self._name} was stopped")
         try:
-            process = subprocess.Popen(
+            # The user's own command; with shell=True they asked for a shell.
+            process = subprocess.Popen(  # nosec B602
                 arguments,
                 shell=self.shell,
                 env={**os.environ, **(variables or {})},
