@@ -27,6 +27,7 @@ from benchmarks import (
     service,
     startup,
     step,
+    tracks,
     weighted,
 )
 from benchmarks.measure import Row, machine, one_thread
@@ -49,6 +50,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "cluster": cluster.rows,
     "service": service.rows,
     "failures": failures.rows,
+    "tracks": tracks.rows,
 }
 
 

@@ -5,14 +5,18 @@ process that has it all.
 Every run of the large domain has a process of its own, so that its peak of memory is its own; the
 workers say theirs:
 
-    python -m benchmarks.cluster 4000000 4 30     # 30 measurements on 4 workers; 0 workers: in one
-    process python -m benchmarks.cluster 4000000 4 4 100  # 4 measurements after 100 that were told
-    without being asked for
+    python -m benchmarks.cluster 4000000 4 30          # 30 measurements on 4 workers
+    python -m benchmarks.cluster 4000000 0 30          # ... in one process
+    python -m benchmarks.cluster 2000000 4 4 200       # 4 measurements after 200 told unasked
+    python -m benchmarks.cluster 2000000 4 4 200 3.0   # ... with at most 3 GB of data per process
+
+A process that needs more than its limit ends with a MemoryError.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -146,9 +150,11 @@ def measured(points: int, workers: int, steps: int, here: bool) -> Run:
     return Run(**json.loads(done.stdout))
 
 
-def run(points: int, workers: int, steps: int, told: int = 0) -> Run:
+def run(points: int, workers: int, steps: int, told: int = 0, limit_gb: float | None = None) -> Run:
     """The level set of the paper's synthetic function on a grid, after `told` measurements that
-    were not asked for."""
+    were not asked for; no process may have more than `limit_gb` of data."""
+    if limit_gb is not None:
+        _limit_memory(limit_gb)  # processes that are started from here inherit it
     with ExitStack() as stack:
         client = stack.enter_context(a_cluster(workers)) if workers else None
         study, truth = _study(
@@ -190,6 +196,12 @@ def run(points: int, workers: int, steps: int, told: int = 0) -> Run:
         return Run(len(study.domain), workers, study.steps, *numbers, choices)
 
 
+def _limit_memory(limit_gb: float) -> None:
+    """Limit the data of this process and of those that it starts, each by itself."""
+    size = int(limit_gb * 1e9)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
 def _processor_times(client: Any) -> dict[str, float]:
     """Return the processor time that every worker has used, by its address."""
     return {} if client is None else dict(client.run(time.process_time))
@@ -229,4 +241,6 @@ def a_cluster(workers: int, threads: int = 1, direct: bool = True) -> Iterator[A
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(run(*map(int, sys.argv[1:])))))
+    numbers = [int(each) for each in sys.argv[1:5]]
+    limits = [float(each) for each in sys.argv[5:6]]
+    print(json.dumps(asdict(run(*numbers, *limits))))

@@ -1,118 +1,37 @@
 """Problems with the cost of every measurement, in a half for tuning and one that is reported.
 
 They are those of `benchmarks.scratch` at a cost of 1 each, and again with the costs that
-measurements of their kind have: travel along a section or over terrain, seconds of computation.
+measurements of their kind have: travel along a section or over terrain, seconds of computation;
+and functions in one and eight dimensions, with mixed parameters, and with noise levels to choose
+from. Those with a known kernel are in `known.py`.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 import truvar as tv
 from benchmarks.decision.fields import data_folder
+from benchmarks.field.cases import Case, Half, Price, Priced
+from benchmarks.field.known import known_cases, levels_case
+from benchmarks.field.mixed import mixed_cases
 from benchmarks.instances import Array, Instance, Noise
 from benchmarks.scratch import problems as scratch
 from truvar.paper import svm
 
-Half = Literal["tuning", "reported"]
+__all__ = ["Case", "Price", "Priced", "cases"]
 
-UNIT_BUDGET = 60.0  # measurements at a cost of 1 each
 WAFER_THRESHOLD = 230.0  # microseconds, that of the publication of the table
-
-
-@dataclass(frozen=True)
-class Price:
-    """Cost of measurements: a base or a cost per candidate, travel, and magnitudes by column.
-
-    Attributes:
-        base: Cost of every measurement.
-        travel: Cost per unit of distance from the last measurement, by column.
-        magnitude: Cost per unit of the absolute coordinate, by column.
-        own: Function that returns the cost of every candidate, instead of `base`.
-    """
-
-    base: float = 1.0
-    travel: Mapping[str, float] = field(default_factory=dict)
-    magnitude: Mapping[str, float] = field(default_factory=dict)
-    own: Callable[[], Array] | None = None
-
-    @property
-    def varies(self) -> bool:
-        """Whether measurements differ in cost."""
-        return bool(self.travel or self.magnitude or self.own)
-
-    def of_candidates(self, domain: tv.Domain) -> Array:
-        """Return the cost of every candidate without travel, (n,)."""
-        if self.own is not None:
-            return self.own()
-        rates = _by_column(domain, self.magnitude)
-        return np.asarray(self.base + np.abs(domain.points) @ rates)
-
-    def for_study(self) -> tv.Cost | Array | float:
-        """Return the cost as a study is given it."""
-        if self.own is not None:
-            return self.own()
-        return tv.Cost(self.base, self.travel, self.magnitude) if self.varies else self.base
-
 
 SURVEY = Price(4.0, {"distance_m": 0.25}, {"depth_m": 4.0})  # the paper's, of its lake
 GLIDER = Price(5.0, {"distance_km": 8.0}, {"depth_m": 0.5})
 WALK = Price(10.0, {"north": 0.5, "east": 0.5})
-
-
-@dataclass(frozen=True)
-class Priced:
-    """One start of a problem, with costs.
-
-    Attributes:
-        instance: Candidates, truth, goal and noise.
-        price: What measurements cost.
-        budget: What may be spent.
-    """
-
-    instance: Instance
-    price: Price
-    budget: float
-
-    def costs(self, last: int | None) -> Array:
-        """Return the cost of measuring each candidate after a measurement at row `last`, (n,)."""
-        domain = self.instance.domain
-        own = self.price.of_candidates(domain)
-        if last is None or not self.price.travel:
-            return own
-        distance = np.abs(domain.points - domain.points[last])
-        return np.asarray(own + distance @ _by_column(domain, self.price.travel))
-
-
-@dataclass(frozen=True)
-class Case:
-    """A problem of the suite.
-
-    Attributes:
-        name: Its name.
-        half: "tuning" or "reported".
-        make: Function from the number of the start to the instance.
-        price: What measurements cost.
-        budget: What may be spent.
-    """
-
-    name: str
-    half: Half
-    make: Callable[[int], Instance]
-    price: Price = field(default_factory=Price)
-    budget: float = UNIT_BUDGET
-
-    def start(self, number: int) -> Priced:
-        """Return a start of the problem."""
-        return Priced(self.make(number), self.price, self.budget)
+WINDOW_WALK = Price(10.0, {"south": 0.5, "east": 0.5})  # columns of a part of the terrain
 
 
 @lru_cache(maxsize=1)
@@ -120,10 +39,12 @@ def cases() -> dict[str, Case]:
     """Return the suite by name; what needs TRUVAR_DATA is left out without it."""
     known = {case.name: case for case in scratch.cases()}
     found = [Case(name, _half(case), case.instance) for name, case in known.items()]
-    found += [*_functions(), *_wafer()]
+    found += [*_functions(), *_wafer(), *mixed_cases()]
+    found += [levels_case("levels-set", "tuning"), levels_case("levels-rare-set", "reported")]
     for name, of, price, budget in _priced(data_folder()):
         if of in known:
             found.append(Case(name, _half(known[of]), known[of].instance, price, budget))
+    found += known_cases()
     return {case.name: case for case in found}
 
 
@@ -134,8 +55,8 @@ def _priced(folder: Path | None) -> list[tuple[str, str, Price, float]]:
         ("zurich-set-survey", "zurich-set", SURVEY, 3000.0),
         ("rough-set-survey", "rough-set", SURVEY, 3000.0),
         ("lake-survey", "lake", SURVEY, 2000.0),
-        ("terrain-set-walk", "terrain-set", WALK, 3000.0),
-        ("terrain-east-set-walk", "terrain-east-set", WALK, 3000.0),
+        ("terrain-set-walk", "terrain-set", WINDOW_WALK, 3000.0),
+        ("terrain-east-set-walk", "terrain-east-set", WINDOW_WALK, 3000.0),
         ("terrain-walk", "terrain", WALK, 2000.0),
         ("svm-seconds", "svm", Price(own=_svm_seconds), 1.2),
         ("svm-set-seconds", "svm-set", Price(own=_svm_seconds), 1.2),
@@ -195,10 +116,6 @@ def _instance(
 
 def _half(case: scratch.Case) -> Half:
     return "tuning" if case.half == "tuning" else "reported"
-
-
-def _by_column(domain: tv.Domain, rates: Mapping[str, float]) -> Array:
-    return np.array([rates.get(name, 0.0) for name in domain.columns])
 
 
 def _svm_seconds() -> Array:

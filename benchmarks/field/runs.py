@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 import truvar as tv
+from benchmarks.field.cases import Priced
 from benchmarks.field.peers import Peer, make
-from benchmarks.field.problems import Priced, cases
+from benchmarks.field.problems import cases
 from benchmarks.measure import clock, one_thread
 
 FIRST = 3  # random candidates that every peer is told before it chooses
@@ -113,7 +114,7 @@ def _run(key: Key) -> Run:
             break
         rows.append(row)
         begun = clock()
-        peer.tell(row, instance.measure(row, len(rows)))
+        peer.tell(row, priced.measure(row, len(rows)))
         seconds += clock() - begun
     final = _error(priced, peer, rows, is_level_set)
     errors += [final] * (N_CHECKPOINTS - len(errors))

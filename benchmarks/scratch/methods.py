@@ -52,9 +52,8 @@ class Method(Protocol):
 class DefaultStudy:
     """The default study: nothing given but the domain, the goal and the cost."""
 
-    def __init__(self, instance: Instance, cost: tv.Cost | Array | float = 1.0) -> None:
-        domain = instance.domain
-        self.study = tv.Study(domain, instance.goal, cost=cost, seed=instance.seed[1])
+    def __init__(self, instance: Instance) -> None:
+        self.study = tv.Study(instance.domain, instance.goal, cost=1.0, seed=instance.seed[1])
         self.suggestion: tv.Suggestion | None = None
 
     def tell(self, row: int, value: float) -> None:
@@ -77,14 +76,25 @@ class DefaultStudy:
         return result.best.index
 
 
+def unit_points(domain: tv.Domain) -> Array:
+    """Return the candidates in the unit cube, with a column of zeros and ones for each category."""
+    columns = []
+    for k, column in enumerate(domain.points.T):
+        if k in domain.categorical:
+            columns += [(column == level).astype(float) for level in np.unique(column)]
+        else:
+            columns.append((column - column.min()) / np.ptp(column))
+    return np.column_stack(columns)
+
+
 class _Peer:
     """Base of the peers: data for maximisation, the rows left, and the best observed row as the
     answer."""
 
     def __init__(self, instance: Instance) -> None:
-        points = instance.domain.points
-        self.points = (points - points.min(axis=0)) / np.ptp(points, axis=0)
+        self.points = unit_points(instance.domain)
         self.shape = instance.domain.shape
+        self.categorical = instance.domain.categorical
         self.sign = instance.goal.sign
         self.threshold = instance.goal.threshold if isinstance(instance.goal, tv.LevelSet) else None
         self.seed = int(np.random.default_rng([*instance.seed, 1]).integers(2**31))
@@ -142,7 +152,7 @@ class ModelPeer(_Peer):
         return int(np.argmax(mean)) if self.threshold is None else mean >= self.threshold
 
 
-class _Sklearn(ModelPeer):
+class Sklearn(ModelPeer):
     """Gaussian process regression of scikit-learn: Matern-5/2 with a length-scale per column,
     and white noise."""
 
@@ -166,7 +176,7 @@ class _Sklearn(ModelPeer):
         return mean, np.sqrt(np.maximum(sd**2 - noise, 0.0))
 
 
-class _Random(_Sklearn):
+class Random(Sklearn):
     """Random rows. For a level set they are classified by the model of scikit-learn."""
 
     def __init__(self, instance: Instance) -> None:
@@ -186,26 +196,33 @@ class Botorch(ModelPeer):
 
     def fit(self) -> tuple[Array, Array]:
         import torch
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
-        from botorch.models.transforms.outcome import Standardize
-        from gpytorch.mlls import ExactMarginalLogLikelihood
 
         torch.set_num_threads(1)
         torch.manual_seed(self.seed + len(self.rows))
-        x = torch.tensor(self.points[self.rows])
-        y = torch.tensor(self.values, dtype=torch.double)[:, None]
-        self.model = SingleTaskGP(x, y, outcome_transform=Standardize(m=1))
+        parts = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(self.model.likelihood, self.model))
-            parts = []
+            self.model = self.fitted()
             with torch.no_grad():
                 for batch in torch.tensor(self.points).split(BATCH):
                     found = self.model.posterior(batch)
                     parts.append((found.mean[:, 0], found.variance[:, 0].clamp_min(0.0).sqrt()))
         mean, sd = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
         return mean, sd
+
+    def fitted(self) -> Any:
+        """Return the model with its fitted hyperparameters."""
+        import torch
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.models.transforms.outcome import Standardize
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        x = torch.tensor(self.points[self.rows])
+        y = torch.tensor(self.values, dtype=torch.double)[:, None]
+        model = SingleTaskGP(x, y, outcome_transform=Standardize(m=1))
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
 
     def acquisition(self) -> Any:
         from botorch.acquisition import LogExpectedImprovement
@@ -267,10 +284,13 @@ class _Optuna(_GridPeer):
             made = getattr(optuna.samplers, sampler)(seed=self.seed)
         self.study = optuna.create_study(direction="maximize", sampler=made)
         assert self.shape is not None
-        self.axes = {
-            f"x{k}": optuna.distributions.IntDistribution(0, n - 1)
-            for k, n in enumerate(self.shape)
-        }
+        self.axes: dict[str, Any] = {}
+        for k, n in enumerate(self.shape):
+            if k in self.categorical:
+                axis = optuna.distributions.CategoricalDistribution(list(range(n)))
+            else:
+                axis = optuna.distributions.IntDistribution(0, n - 1)
+            self.axes[f"x{k}"] = axis
         self.trial: Any = None
 
     def tell(self, row: int, value: float) -> None:
@@ -298,14 +318,19 @@ class _Smac(_GridPeer):
     """The black-box facade of SMAC3, whose model is a Gaussian process."""
 
     def __init__(self, instance: Instance) -> None:
-        from ConfigSpace import ConfigurationSpace, Integer
+        from ConfigSpace import Categorical, ConfigurationSpace, Integer
         from smac import BlackBoxFacade, Scenario
 
         super().__init__(instance)
         logging.getLogger("smac").setLevel(logging.ERROR)
         assert self.shape is not None
         self.space = ConfigurationSpace(seed=self.seed)
-        self.space.add([Integer(f"x{k}", (0, n - 1)) for k, n in enumerate(self.shape)])
+        for k, n in enumerate(self.shape):
+            is_category = k in self.categorical
+            name = f"x{k}"
+            self.space.add(
+                Categorical(name, list(range(n))) if is_category else Integer(name, (0, n - 1))
+            )
         self.folder = tempfile.TemporaryDirectory()
         scenario = Scenario(
             self.space,
@@ -348,8 +373,8 @@ _METHODS: dict[str, tuple[Callable[[Instance], Method], tuple[Kind, ...], bool, 
     "optuna-gp": (lambda instance: _Optuna(instance, "GPSampler"), ("optimum",), True, "optuna"),
     "optuna-tpe": (lambda instance: _Optuna(instance, "TPESampler"), ("optimum",), True, "optuna"),
     "smac": (_Smac, ("optimum",), True, "smac"),
-    "sklearn": (_Sklearn, ("optimum", "level set"), False, "sklearn"),
-    "random": (_Random, ("optimum", "level set"), False, "sklearn"),
+    "sklearn": (Sklearn, ("optimum", "level set"), False, "sklearn"),
+    "random": (Random, ("optimum", "level set"), False, "sklearn"),
 }
 """Name -> how to make it, the kinds of problems it is for, whether it needs a grid, and the
 package it needs."""

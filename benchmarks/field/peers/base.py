@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from benchmarks.field.problems import Priced
+from benchmarks.field.cases import Priced
 from benchmarks.instances import Array
 from benchmarks.scratch.methods import ModelPeer
+
+
+@dataclass(frozen=True)
+class UnitModel:
+    """A given model in the unit cube, of values to be maximised.
+
+    Attributes:
+        kernel: "rbf", "matern32" or "matern52".
+        lengthscales: One per column, (d,).
+        variance: Variance of the process.
+        mean: Mean of the process.
+        noise: Variance of the errors of measurements.
+    """
+
+    kernel: str
+    lengthscales: Array
+    variance: float
+    mean: float
+    noise: float
 
 
 class PricedPeer(ModelPeer):
@@ -14,13 +35,34 @@ class PricedPeer(ModelPeer):
 
     Subclasses have `fit`, which returns mean and standard deviation at all candidates, and
     `scores_at`, the higher the better. Rows are measured once, unless a subclass repeats them.
+    Attribute `given` is the model where it is known; `fit` then learns nothing. With measurements at
+    fewer than `min_places` places the mean is predicted everywhere.
     """
 
     repeats = False
+    min_places = 1
 
     def __init__(self, priced: Priced) -> None:
         super().__init__(priced.instance)
         self.price = priced.price
+        self.given: UnitModel | None = None
+        if priced.known is not None:
+            known = priced.known
+            widths = np.ptp(priced.instance.domain.points, axis=0)
+            self.given = UnitModel(
+                known.kernel,
+                np.array(known.lengthscales) / widths,
+                known.variance,
+                self.sign * known.mean,
+                known.noise,
+            )
+
+    @property
+    def posterior(self) -> tuple[Array, Array]:
+        if len(set(self.rows)) >= self.min_places:
+            return super().posterior
+        n_points = len(self.points)
+        return np.full(n_points, np.mean(self.values)), np.ones(n_points)
 
     def scores_at(self, costs: Array) -> Array:
         """Return the score of every row; without costs, that of the method itself."""

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from botorch.acquisition import qNegIntegratedPosteriorVariance
+from botorch.models import SingleTaskGP
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.means import ConstantMean
 
-from benchmarks.field.peers.base import PricedPeer
+from benchmarks.field.peers.base import PricedPeer, UnitModel
 from benchmarks.instances import Array
 from benchmarks.scratch.methods import Botorch, BotorchNoisy
 
@@ -16,7 +19,39 @@ INTEGRATION_POINTS = 256  # of the integrated variance
 
 
 class Plain(PricedPeer, Botorch):
-    """SingleTaskGP with its defaults, values standardised; LogEI, or straddle for a level set."""
+    """SingleTaskGP with its defaults, values standardised; LogEI, or straddle for a level set.
+
+    Where the model is given, its hyperparameters are fixed.
+    """
+
+    def fitted(self) -> SingleTaskGP:
+        if self.given is None:
+            return super().fitted()
+        x = torch.tensor(self.points[self.rows])
+        y = torch.tensor(self.values, dtype=torch.double)[:, None]
+        mean = ConstantMean()
+        mean.constant = self.given.mean
+        model = SingleTaskGP(
+            x,
+            y,
+            train_Yvar=torch.full_like(y, self.given.noise),
+            covar_module=_covariance(self.given),
+            mean_module=mean,
+            outcome_transform=None,
+        )
+        return model.double().eval()
+
+
+def _covariance(given: UnitModel) -> Kernel:
+    d = len(given.lengthscales)
+    if given.kernel == "rbf":
+        base: Kernel = RBFKernel(ard_num_dims=d)
+    else:
+        base = MaternKernel(nu={"matern32": 1.5, "matern52": 2.5}[given.kernel], ard_num_dims=d)
+    kernel = ScaleKernel(base).double()
+    base.lengthscale = torch.tensor(given.lengthscales)
+    kernel.outputscale = given.variance
+    return kernel
 
 
 class PerCost(Plain):
@@ -26,7 +61,7 @@ class PerCost(Plain):
         return np.asarray(self.scores() - np.log(costs))
 
 
-class Noisy(PricedPeer, BotorchNoisy):
+class Noisy(Plain, BotorchNoisy):
     """QLogNoisyExpectedImprovement."""
 
 

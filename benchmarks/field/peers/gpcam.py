@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from gpcam import GPOptimizer
+from sklearn.gaussian_process.kernels import RBF, Matern
 
-from benchmarks.field.peers.base import PricedPeer
+from benchmarks.field.peers.base import PricedPeer, UnitModel
 from benchmarks.instances import Array
 
 BAND = 0.25  # standard deviations of the values on either side of a threshold that are the target
@@ -17,11 +18,14 @@ BAND = 0.25  # standard deviations of the values on either side of a threshold t
 class GpCAM(PricedPeer):
     """`GPOptimizer` with its defaults: expected improvement, or target probability around h."""
 
+    min_places = 2
+
     def fit(self) -> tuple[Array, Array]:
         args: dict[str, Any] = {}
         if self.threshold is not None:
             width = BAND * float(np.std(self.values))
             args = {"a": self.threshold - width, "b": self.threshold + width}
+        known = {} if self.given is None else self._known(self.given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.optimizer = GPOptimizer(
@@ -29,11 +33,27 @@ class GpCAM(PricedPeer):
                 np.array(self.values),
                 cost_function=self._cost if self.price.varies else None,
                 args=args,
+                **known,
             )
-            self.optimizer.train()
+            if self.given is None:
+                self.optimizer.train()
             mean = self.optimizer.posterior_mean(self.points)["m(x)"]
             variance = self.optimizer.posterior_covariance(self.points, variance_only=True)["v(x)"]
         return np.asarray(mean), np.sqrt(np.maximum(variance, 0.0))
+
+    def _known(self, given: UnitModel) -> dict[str, Any]:
+        """Return the arguments that give it the model."""
+        if given.kernel == "rbf":
+            shape = RBF(given.lengthscales)
+        else:
+            nu = {"matern32": 1.5, "matern52": 2.5}[given.kernel]
+            shape = Matern(given.lengthscales, nu=nu)
+        return {
+            "init_hyperparameters": np.array([given.variance]),
+            "kernel_function": lambda x, y, hyperparameters: hyperparameters[0] * shape(x, y),
+            "prior_mean_function": lambda x, hyperparameters: np.full(len(x), given.mean),
+            "noise_variances": np.full(len(self.rows), max(given.noise, 1e-10)),
+        }
 
     def ask(self, costs: Array) -> int:
         _ = self.posterior

@@ -19,6 +19,8 @@ SMOOTHNESS = 2  # p of its Matern kernels: nu = p + 1/2
 class ExcursionSet(PricedPeer):
     """`ExcursionSetGridSearch` with the package's Matern model, fitted by restricted likelihood."""
 
+    min_places = 2
+
     def fit(self) -> tuple[Array, Array]:
         with contextlib.redirect_stdout(io.StringIO()):  # the package prints its progress
             model = gpmpcontrib.Model_ConstantMean_Maternp_REML(

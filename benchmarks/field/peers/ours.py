@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from benchmarks.field.problems import Priced
+import truvar as tv
+from benchmarks.field.cases import Priced
 from benchmarks.instances import Array
 from benchmarks.scratch.methods import DefaultStudy
 
 
 class Default(DefaultStudy):
-    """The default study with the cost of the problem, which it knows itself."""
+    """The default study with the cost of the problem, and with its model where that is given."""
 
     def __init__(self, priced: Priced) -> None:
-        super().__init__(priced.instance, priced.price.for_study())
+        instance = priced.instance
+        seed = instance.seed[1]
+        cost = priced.price.for_study()
+        if priced.known is not None:
+            self.study = priced.known.problem.study(seed=seed, cost=cost)
+        else:
+            noise = priced.levels
+            self.study = tv.Study(instance.domain, instance.goal, noise=noise, cost=cost, seed=seed)
+        self.levels = priced.levels
+        self.suggestion: tv.Suggestion | None = None
+
+    def tell(self, row: int, value: float) -> None:
+        if self.suggestion is not None or self.levels is None:
+            super().tell(row, value)
+            return
+        n_rows = len(self.study.domain)
+        self.study.tell(self.study.domain.point(row % n_rows), value, level=row // n_rows)
 
     def ask(self, costs: Array) -> int:
-        return super().ask()
+        row = super().ask()
+        assert self.suggestion is not None
+        return row + (self.suggestion.level or 0) * len(self.study.domain)

@@ -18,6 +18,8 @@ from trieste.space import Box
 from benchmarks.field.peers.base import PricedPeer
 from benchmarks.instances import Array
 
+tf.get_logger().setLevel("ERROR")  # it warns of tracing functions again
+
 INTEGRATION_POINTS = 256
 BATCH = 1024  # candidates scored at a time
 
