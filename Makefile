@@ -5,20 +5,25 @@ PYTHON ?= python3
 VENV := .venv
 MINIMUM := .venv-minimum
 PEERS := .venv-peers
+LABS := .venv-labs
 FIELD_ENV := .venv-field
 FIELD_TF_ENV := .venv-field-tf
+FIELD_SGP_ENV := .venv-field-sgp
+TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 WORKERS ?= auto
+LOCK := requirements-dev.lock
+LOCKED ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run check test test-portable test-minimum test-peers test-stress test-slow coverage lint format bench field docs note release-check clean
+.PHONY: help run check test test-portable test-minimum test-peers test-labs test-stress test-slow coverage lint format audit lock bench field docs note release-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake; the report goes to build/lake
-	$(BIN)/truvar run examples/lake.toml --truth chlorophyll --report build/lake
+run: $(VENV)/.ready-run  ## map the algae bloom of a simulated lake, in one to two minutes; the report goes to build/lake
+	$(BIN)/truvar run examples/bloom.toml --truth chlorophyll --report build/lake
 
 check: lint test  ## what a change must pass before it is proposed
 
@@ -33,6 +38,9 @@ test-minimum: $(MINIMUM)/.ready  ## run the core tests with the oldest versions 
 
 test-peers: $(PEERS)/.ready  ## run the tests that compare with BoTorch and GPyTorch, which are large
 	$(PEERS)/bin/python -m pytest $(PEER_TESTS)
+
+test-labs: $(LABS)/.ready  ## run the tests within Xopt, libEnsemble, Optimas, bluesky, AEPsych's client and MLflow
+	$(LABS)/bin/python -m pytest $(LAB_TESTS)
 
 test-stress: $(VENV)/.ready-dev $(VENV)/.ready-system  ## run the tests that kill, overload and race
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not alone" tests/stress
@@ -56,25 +64,35 @@ format: $(VENV)/.ready-dev  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+audit: $(VENV)/.ready-audit  ## look for unsafe code, and for known vulnerabilities of the locked versions
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+	$(BIN)/pip-audit --requirement $(LOCK) --no-deps --disable-pip
+
+lock: $(VENV)/.ready-lock  ## renew the versions of requirements-dev.lock
+	$(BIN)/python .ci/lock.py $(LOCK)
+
 bench: $(VENV)/.ready-bench  ## measure speed
 	$(BIN)/python -m benchmarks
 
-field: $(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready  ## compare with peers at equal cost, for hours: make field FIELD="--starts 5"
-	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
+field: $(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready $(FIELD_SGP_ENV)/.ready  ## compare with peers at equal cost, for hours: make field FIELD="--starts 5"
 	$(FIELD_TF_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
+	$(FIELD_SGP_ENV)/bin/python -m benchmarks.field --json build/field.jsonl --known $(FIELD)
+	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl --known $(FIELD)
+	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
 
-docs: $(VENV)/.ready-docs  ## run the tutorials and build the documentation into site/
+docs: $(VENV)/.ready-docs  ## run the tutorials, build the documentation into site/ and check its links
 	$(BIN)/python docs/pages.py $(wildcard docs/tutorials/*.md)
-	$(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m zensical build --strict --clean
+	$(BIN)/python docs/check_links.py site
 
 note: $(VENV)/.ready-note $(VENV)/.ready-system  ## print the technical note, docs/note.md, as build/note.pdf
 	$(BIN)/python docs/note.py
 
 release-check: $(VENV)/.ready-release  ## build wheel and sdist into dist/, and try the wheel in an empty environment
-	$(BIN)/python .ci/release_check.py
+	$(BIN)/python .ci/release_check.py $(TAG)
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist site $(MINIMUM) $(PEERS) $(FIELD_ENV) $(FIELD_TF_ENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf build dist site .cache $(MINIMUM) $(PEERS) $(LABS) $(FIELD_ENV) $(FIELD_TF_ENV) $(FIELD_SGP_ENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests $(wildcard examples benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Which extras a stamp stands for.
@@ -84,9 +102,11 @@ $(VENV)/.ready-bench: EXTRAS := bench
 $(VENV)/.ready-docs: EXTRAS := docs
 $(VENV)/.ready-note: EXTRAS := note
 $(VENV)/.ready-release: EXTRAS := release
+$(VENV)/.ready-audit: EXTRAS := audit
+$(VENV)/.ready-lock: EXTRAS := lock
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(LOCKED),--constraint $(LOCK)) --editable ".[$(EXTRAS)]"
 	@touch $@
 
 # The packages below the integrations. Tests that need other extras than these three are skipped, by name.
@@ -115,6 +135,14 @@ $(PEERS)/.ready: pyproject.toml
 	    "pytest>=8" "hypothesis>=6.100"
 	@touch $@
 
+# Programs of laboratories, which bring PyTorch. Where they are missing these tests are skipped, by name.
+LAB_TESTS := $(addprefix tests/,labs integrations/test_gest.py docs/test_integrations_page.py)
+
+$(LABS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(LABS)
+	$(LABS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test-labs]"
+	@touch $@
+
 # Programs that some tests need. Without them those tests are skipped, by name.
 $(VENV)/.ready-system: | $(BIN)/python
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -128,11 +156,16 @@ $(BIN)/python:
 	    { echo "truvar needs Python 3.11 or newer and $(PYTHON) is not; try: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# What `benchmarks.field` compares with: PyTorch and TensorFlow do not share an environment.
+# What `benchmarks.field` compares with: PyTorch and TensorFlow do not share an environment, nor do two versions of TensorFlow.
 $(FIELD_ENV)/.ready: EXTRAS := bench,peers,field
 $(FIELD_TF_ENV)/.ready: EXTRAS := bench,field-tf
+$(FIELD_SGP_ENV)/.ready: EXTRAS := bench,field-sgp
 
-$(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready: pyproject.toml
+# PyTorch comes first, in a version that can be chosen (make field TORCH=...), so that no larger build is fetched as a dependency.
+$(FIELD_ENV)/.ready: FIRST = $(TORCH)
+
+$(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready $(FIELD_SGP_ENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
+	$(if $(FIRST),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(FIRST))
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@

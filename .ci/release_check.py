@@ -2,7 +2,10 @@
 
 Wheel and sdist are built into `dist/` from a clean state, the sdist holds what git tracks and
 nothing else, the wheel holds the package and nothing else, and the wheel, installed in an empty
-environment with the light core alone, shows its help and runs the README's example.
+environment with the light core alone, shows its help and runs the README's example. The package
+index takes both: the wheel is for every system, and no requirement is an address.
+
+With the name of a tag, such as v0.3.0, the version must be the tag's.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import tempfile
 import tomllib
 import venv
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,13 +29,14 @@ WITH_DEPENDENCIES = {"narwhals"}
 NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
 
 
-def main() -> int:
+def main(tag: str | None = None) -> int:
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT))
     (wheel,) = DIST.glob("*.whl")
     (sdist,) = DIST.glob("*.tar.gz")
     run(sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist))
     check_contents(wheel, sdist)
+    check_metadata(wheel, tag)
     with tempfile.TemporaryDirectory() as folder:
         try_wheel(wheel, Path(folder))
     print(f"{wheel.name} and {sdist.name} are fit to be released")
@@ -55,6 +60,23 @@ def check_contents(wheel: Path, sdist: Path) -> None:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
     same("the wheel", inside, package)
+
+
+def check_metadata(wheel: Path, tag: str | None) -> None:
+    """Check what the package index refuses, and that the wheel has the version of the tag."""
+    if not wheel.name.endswith("-py3-none-any.whl"):
+        raise SystemExit(f"the wheel must be for every system, got {wheel.name}")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
+    addresses = [each for each in metadata.get_all("Requires-Dist", []) if "@" in each]
+    if addresses:
+        raise SystemExit(f"the package index takes no requirement by address, got {addresses}")
+    version = metadata["Version"]
+    if "+" in version:
+        raise SystemExit(f"the package index takes no local version, got {version}")
+    if tag is not None and tag != f"v{version}":
+        raise SystemExit(f"the tag {tag} must be v{version}, the version in src/truvar/__init__.py")
 
 
 def same(what: str, found: set[str], wanted: set[str]) -> None:
@@ -111,4 +133,4 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))

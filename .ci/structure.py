@@ -47,7 +47,7 @@ LIMITS = {
     "complexity > 20": 0,
     "hidden cycles": 0,
     "tests of mode": 10,
-    "public names": 824,
+    "public names": 860,
     "of these unused": 100,
     "not offered": 4,
 }

@@ -26,6 +26,8 @@ OPTIONAL = (
     "xarray",
     "geopandas",
     "gest_api",
+    "bluesky",
+    "mlflow",
     "mcp",
     "ray",
 )

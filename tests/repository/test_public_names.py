@@ -127,3 +127,12 @@ def test_backtest_is_the_function_even_after_its_package_is_imported():
 def test_importing_truvar_loads_no_numerical_library():
     assert loaded_by("import truvar") == set()
     assert "numpy" in loaded_by("import truvar; truvar.Domain")
+
+
+def test_completion_shows_public_names_only() -> None:
+    truvar.Study.ask  # noqa: B018 - whatever was used before
+    shown = set(dir(truvar))
+    modules = {"exceptions", "integrations", "notebook", "paper", "plot", "testing", "theory"}
+    assert shown == {*truvar.__all__, *modules}
+    for name in shown:
+        assert getattr(truvar, name) is not None
