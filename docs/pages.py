@@ -62,11 +62,11 @@ FENCE = re.compile(
 )
 PICTURE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)]*images/(?P<name>[\w-]+\.png))\)")
 
-ENDLESS = ("serve",)  # commands that are parsed, but not run
+ENDLESS = ("serve", "serve-aepsych")  # commands that are parsed, but not run
 
 # Pictures that no block of a page draws, and the command that does.
 FROM_ELSEWHERE = {
-    "lake.png": "truvar run examples/lake.toml --truth chlorophyll --report build/lake",
+    "lake.png": "truvar run examples/bloom.toml --truth chlorophyll --report build/lake",
     "plan.png": "truvar bounds examples/lake.toml --epsilon 4 --delta 0.1 --plot docs/images/plan.png",
     "page.png": "python docs/screenshot.py",
     "slices.png": "python docs/pages.py --write docs/how-to/plots.md",
@@ -86,6 +86,7 @@ FROM_ELSEWHERE = {
     "page-importance.png": "python docs/screenshot.py",
     "page-model-check.png": "python docs/screenshot.py",
     "page-new.png": "python docs/screenshot.py",
+    "page-region-phone.png": "python docs/screenshot.py",
 }
 
 
@@ -151,8 +152,8 @@ def run(page: Path, folder: Path) -> Ran:
                 if printed is not None:
                     outputs.append((block, printed))
                 printed = None
-            elif block.why_not is None:
-                printed = _run_block(block, place, names)
+            else:
+                printed = None if block.why_not else _run_block(block, place, names)
     return Ran(outputs, folder)
 
 
@@ -216,6 +217,8 @@ def shell_mistake(words: list[str]) -> str | None:
     exist."""
     match words:
         case ["truvar", *_]:
+            return None
+        case ["git", "clone", _, _] | ["cd", _]:
             return None
         case ["make", target, *_]:
             targets = re.findall(

@@ -1,8 +1,9 @@
 """Takes the pictures of the page for README and docs: `python docs/screenshot.py` (needs Chromium
 and playwright).
 
-A server of its own is started, studies are run on it, and the page is photographed: on a desktop
-(1280 pixels wide) and a phone (390), light and dark. `--only NAME` takes the pictures whose names
+Servers of its own are started, studies are run on them, and the page is photographed: on a desktop
+(1280 pixels wide) and the first screen of a phone (390 x 664), light and dark. `--everything` takes
+each picture on both devices in both themes, to look at. `--only NAME` takes the pictures whose names
 contain NAME, `--folder DIR` puts them elsewhere.
 """
 
@@ -13,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,12 @@ LAKE_STEPS = 60
 OVEN_STEPS = 24
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {
-    "viewport": {"width": 390, "height": 844},
+    "viewport": {"width": 390, "height": 664},  # what the bars of a browser leave
     "device_scale_factor": 2,
     "is_mobile": True,
     "has_touch": True,
 }
-TIMEOUT = 120_000  # milliseconds
+TIMEOUT = 600_000  # milliseconds
 
 OVEN = """
 [domain]
@@ -78,6 +79,7 @@ class Picture:
         dark: Whether the theme is dark.
         part: Selector of the part that is shown; None: the window.
         whole: Whether the whole page is shown, not only what fits into the window.
+        guarded: Whether the server needs a token.
     """
 
     study: str | None
@@ -86,6 +88,17 @@ class Picture:
     dark: bool = False
     part: str | None = None
     whole: bool = False
+    guarded: bool = False
+
+    def variants(self, name: str) -> dict[str, Picture]:
+        """Return the picture on both devices in both themes, by name."""
+        devices = {"wide": DESKTOP, "phone": PHONE}
+        themes = {"light": False, "dark": True}
+        return {
+            f"{name}-{device}-{theme}": replace(self, device=options, dark=dark)
+            for device, options in devices.items()
+            for theme, dark in themes.items()
+        }
 
     def save(self, browser: Any, url: str, path: Path) -> None:
         context = browser.new_context(**self.device, color_scheme="dark" if self.dark else "light")
@@ -93,6 +106,8 @@ class Picture:
         page = context.new_page()
         self.take(page, url)
         page.wait_for_timeout(400)
+        # The header would cover a part that is taller than the window.
+        page.evaluate("document.querySelector('.top').style.position = 'static'")
         page.evaluate("scrollTo(0, 0)")
         if self.part is not None:
             page.locator(self.part).screenshot(path=path)
@@ -107,11 +122,28 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "docs" / "images", help="where to put them"
     )
+    parser.add_argument(
+        "--everything", action="store_true", help="take all on both devices in both themes"
+    )
     arguments = parser.parse_args()
     pictures = {name: picture for name, picture in PICTURES.items() if arguments.only in name}
+    if arguments.everything:
+        distinct = {
+            (picture.study, picture.take, picture.part): (name, picture)
+            for name, picture in reversed(pictures.items())
+        }
+        pictures = {}
+        for name, picture in distinct.values():
+            pictures |= picture.variants(name)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    with tempfile.TemporaryDirectory() as folder, server(f"sqlite:///{folder}/lake.db") as url:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server(f"sqlite:///{folder}/lake.db") as url,
+        server(
+            f"sqlite:///{folder}/guarded.db", environment={"TRUVAR_TOKEN": "t" * 20}
+        ) as guarded_url,
+    ):
         _make_studies(url, {picture.study for picture in pictures.values()})
         with sync_playwright() as tool:
             browser = tool.chromium.launch(
@@ -119,7 +151,7 @@ def main() -> None:
             )
             for name, picture in pictures.items():
                 path = arguments.folder / f"{name}.png"
-                picture.save(browser, url, path)
+                picture.save(browser, guarded_url if picture.guarded else url, path)
                 print(path)
             browser.close()
 
@@ -188,6 +220,48 @@ def _classes(name: str) -> Callable[[Any, str], None]:
     return take
 
 
+def _log_in(page: Any, url: str) -> None:
+    page.goto(url)
+    page.get_by_label("Token").wait_for()
+
+
+def _offline(page: Any, url: str) -> None:
+    """Enter a value without a network, and open the page again."""
+    _STUDY_BANDS(page, url)
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    # The value must not arrive: the next picture needs its suggestion.
+    page.context.route("**/tell", lambda route: route.abort())
+    page.context.set_offline(True)
+    page.locator("#offline").wait_for()
+    card = page.locator(".suggestion").first
+    card.get_by_label("Measured value").fill("4.2")
+    card.get_by_role("button", name="Save").click()
+    page.get_by_text("1 value kept in this browser").wait_for()
+    page.reload()
+    page.locator(".suggestion", has_text="Waits to be sent").wait_for()
+
+
+def _region(page: Any, url: str) -> None:
+    """Draw a region on the map."""
+    _STUDY_BANDS(page, url)
+    page.locator(".region summary").click()
+    page.get_by_text("Lasso", exact=True).click()
+    plot = page.locator(".map .plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    corners = [(0.3, 0.3), (0.5, 0.22), (0.62, 0.4), (0.55, 0.62), (0.4, 0.58), (0.3, 0.45)]
+    for k, (across, down) in enumerate(corners):
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"], steps=6)
+        if k == 0:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def _not_measured(page: Any, url: str) -> None:
+    _STUDY_BANDS(page, url)
+    page.locator(".suggestion summary").first.click()
+
+
 def _new_study(page: Any, url: str) -> None:
     page.goto(f"{url}/#/new")
     page.locator(".drop input").set_input_files(ROOT / "examples" / "lake.csv")
@@ -199,12 +273,18 @@ def _new_study(page: Any, url: str) -> None:
     page.wait_for_timeout(1_500)
 
 
+_STUDY_BANDS = _study("bands")
+_STUDY_LAKE = _study("lake")
 ANALYSIS = ".progress"  # selector of the card with the tabs
 PICTURES = {
-    "page": Picture("lake", _study("lake")),
-    "page-dark": Picture("lake", _study("lake"), dark=True),
-    "page-phone": Picture("lake", _study("lake"), PHONE),
-    "page-phone-dark": Picture("lake", _study("lake"), PHONE, dark=True),
+    "page": Picture("lake", _STUDY_LAKE),
+    "page-dark": Picture("lake", _STUDY_LAKE, dark=True),
+    "page-phone": Picture("lake", _STUDY_LAKE, PHONE),
+    "page-phone-dark": Picture("lake", _STUDY_LAKE, PHONE, dark=True),
+    "page-login-phone": Picture(None, _log_in, PHONE, guarded=True),
+    "page-offline-phone": Picture("bands", _offline, PHONE),
+    "page-region-phone": Picture("bands", _region, PHONE, part=".map"),
+    "page-not-measured-phone": Picture("bands", _not_measured, PHONE, part=".suggestion"),
     "page-bands": Picture("bands", _classes("bands")),
     "page-convergence": Picture("oven", _study("oven"), part=ANALYSIS),
     "page-slices": Picture("oven", _study("oven", "Slices"), part=ANALYSIS),

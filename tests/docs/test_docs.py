@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from docs.hooks import on_page_markdown
+from docs.command_help import add_commands
 from docs.pages import (
     DOCS,
     FROM_ELSEWHERE,
@@ -32,7 +32,14 @@ from truvar.problem.schema import SECTIONS, ProblemSpec
 NOT_RUN = [
     ("README.md", "thirty surveys, some minutes"),
     ("docs/cluster.md", "it needs a cluster; tests/stress/test_sharded_cluster.py starts one"),
+    ("docs/how-to/deploy.md", "needs Docker"),
+    ("docs/how-to/deploy.md", "needs Docker"),
+    ("docs/how-to/deploy.md", "needs Docker"),
+    ("docs/how-to/deploy.md", "changes the system"),
+    ("docs/how-to/deploy.md", "changes the system"),
     ("docs/how-to/plots.md", "needs a notebook"),
+    ("docs/how-to/ros2.md", "it needs ROS 2; tests/docs/test_ros2_page.py runs it with a stand-in"),
+    ("docs/index.md", "README.md has the same block, and a test compares them"),
     ("docs/reliability.md", "the store is an example"),
     ("docs/reliability.md", "the stores are examples"),
     ("docs/reproduction.md", "minutes to hours; tests/paper/test_reproduce.py has small ones"),
@@ -136,7 +143,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_pages_name_every_policy_and_every_command() -> None:
     policies = text("docs/policies.md")
-    commands = on_page_markdown(text("docs/reference/command-line.md"))
+    commands = add_commands(text("docs/reference/command-line.md"))
     assert [name for name in policy_classes() if f"(`{name}`)" not in policies] == []
     assert [command.name for command in COMMANDS if f"`{command.name}`" not in commands] == []
 

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from docs.pages import ROOT, blocks
 
-from truvar.paper.lake import concentration
+import truvar as tv
+
+
+def first(page: str, kind: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return next(block.code for block in blocks(text) if block.kind == kind)
+
+
+def test_the_landing_page_has_the_example_of_the_readme() -> None:
+    for kind in ("python", "text"):
+        assert first("docs/index.md", kind) == first("README.md", kind)
+
+
+def test_the_example_is_the_problem_of_make_run() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "truvar run examples/bloom.toml --truth chlorophyll --report build/lake" in makefile
+    names: dict[str, Any] = {}
+    setup = first("README.md", "python").partition("result =")[0]
+    with contextlib.chdir(ROOT):
+        exec(compile(setup, "README.md", "exec"), names)
+    study = names["study"]
+    problem = tv.load_problem(ROOT / "examples" / "bloom.toml")
+    assert (study.domain.points == problem.domain.points).all()
+    same = problem.study()
+    assert (study.goal, study.seed) == (same.goal, same.seed)
+    chosen = [(each.point, each.cost) for each in study.ask(3)]
+    assert chosen == [(each.point, each.cost) for each in same.ask(3)]
+    assert f"f1={problem.run['f1']})" in first("README.md", "python")
 
 
 def test_the_first_answer_of_the_readme_is_true(capsys: Any) -> None:
-    example = next(
-        block
-        for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-        if block.kind == "python"
-    )
     names: dict[str, Any] = {}
-    exec(compile(example.code, "README.md", "exec"), names)
+    with contextlib.chdir(ROOT):
+        exec(compile(first("README.md", "python"), "README.md", "exec"), names)
     result = names["result"]
-    truth = concentration(*names["lake"].points.T)
+    truth = names["lake"]["chlorophyll"].to_numpy()
     classes = result.classify()
     assert str(result.certificate) in capsys.readouterr().out
     assert classes.above.sum() >= 50
