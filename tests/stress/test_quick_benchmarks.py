@@ -117,6 +117,10 @@ ROWS = {
     "study-optimum-mean-given",
     "study-optimum-mean-given-ratio",
     "tell-calls",
+    "tracks-0.15-0.1-along",
+    "tracks-0.15-0.1-along-told",
+    "tracks-0.15-0.1-sawtooth",
+    "tracks-0.15-0.1-told",
 }
 
 
