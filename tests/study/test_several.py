@@ -202,6 +202,18 @@ def test_an_initial_design_measures_every_quantity_that_has_no_model():
     assert study._learner.is_fitted
 
 
+def test_a_quantity_that_is_seldom_measured_does_not_end_the_study():
+    study = tv.Study(domain(), BOTH)
+    for number in range(9):
+        suggestion = study.ask()
+        values = measure(suggestion.point)
+        if number % 2:
+            del values["impurity"]
+        study.tell(suggestion, values)
+    assert not study.finished
+    assert study.result().statements.is_known
+
+
 def test_all_is_measured_where_no_quantity_has_a_price():
     study = known(BOTH)
     assert study.ask().quantities == ("yield", "impurity")
@@ -247,9 +259,39 @@ def test_statements_about_a_constrained_optimum_are_those_of_draws():
         np.isfinite(feasible[:, index]).mean(), abs=0.03
     )
     regret = np.maximum(feasible.max(axis=1) - draws["yield"][:, index], 0.0)
-    assert result.expected_regret.mean == pytest.approx(regret[exists].mean(), abs=0.05)
+    is_met = np.isfinite(feasible[:, index])
+    assert result.expected_regret.mean == pytest.approx(regret[is_met].mean(), abs=0.05)
     holds = result.classify(0.9).undecided
     assert wins[holds].sum() >= 0.87
+
+
+def test_a_recommended_point_is_stated_to_be_as_feasible_as_promised():
+    axis = np.linspace(0, 1, 15)
+    square = tv.Domain.grid(x=axis, y=axis)
+    study = tv.Study(square, tv.Minimize("f", subject_to=["c <= 0", "d <= 0"]), seed=1)
+    for _ in range(9):
+        suggestion = study.ask()
+        x = suggestion.point["x"]
+        y = suggestion.point["y"]
+        wave = 0.5 * np.sin(2 * np.pi * (x**2 - 2 * y))
+        values = {"f": x + y, "c": 1.5 - x - 2 * y - wave, "d": x**2 + y**2 - 1.5}
+        study.tell(suggestion, values)
+        if study.steps < 6:
+            continue
+        statements = study.result().statements
+        promised = min(0.9, float(statements.feasible.max()))
+        assert statements.feasible_probability >= promised - 0.03  # of 2048 draws
+
+
+def test_the_expected_regret_of_a_point_that_may_fail_is_conditional():
+    study = known(BEST, exact_model=True)
+    run(study, 3)
+    result = study.result()
+    assert result.statements.feasible_probability < 0.975
+    assert not np.isfinite(result.expected_regret.high)
+    text = str(result.certificate)
+    assert f"expected to be {result.expected_regret.mean:.3g} from it if it satisfies all" in text
+    assert "inf" not in text
 
 
 def test_a_run_with_a_limit_of_regret_ends_at_a_feasible_point():

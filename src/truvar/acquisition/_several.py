@@ -92,11 +92,12 @@ class SumPolicy:
             raise AssertionError("several quantities have a view each")
         gains = self._gains(context, candidates)
         unfitted = {name for name, part in context.parts.items() if not part.fitted}
+        # An initial design measures what has no model yet, all of that, and only that if possible.
+        has_own_column = any(set(names) == unfitted for names in context.measures)
         columns = []
         for names in context.measures:
             column = sum(gains[name][:, :1] for name in sorted(names))
-            if self.exploring and unfitted and set(names) != unfitted:
-                # An initial design measures what has no model yet, and all of that.
+            if self.exploring and has_own_column and set(names) != unfitted:
                 column = np.zeros_like(column)
             columns.append(column)
         return np.hstack(columns)

@@ -40,7 +40,7 @@ from truvar.models.priors import Prior
 from truvar.models.surrogate import Surrogate
 
 MAX_PRICED_QUANTITIES = 4  # with costs of their own: every set of them is a column of the table
-MIN_FEASIBILITY = 0.975  # probability that a recommended point satisfies all requirements
+MIN_FEASIBILITY = 0.9  # probability that a recommended point satisfies all requirements
 
 Values = Mapping[str, float]
 
@@ -314,10 +314,9 @@ class SeveralLearner(ActiveLearner):
         if not self.goal.seeks_optimum:
             return None
         probability = np.ones(len(self.domain))
-        for name, requirement in self.goal.parts.items():
-            if requirement.has_thresholds:
-                mean, sd = self.parts[name].moments
-                probability *= probability_of(requirement, mean, sd, ndtr)
+        for part in self.parts.values():
+            if part.goal.has_thresholds:
+                probability *= _averaged_probability(part, part.surrogate.target_sites)
         if self.excluded is not None and not self.excluded.all():
             probability = np.where(self.excluded, -1.0, probability)
         return np.asarray(probability >= min(MIN_FEASIBILITY, float(probability.max())))
@@ -397,11 +396,18 @@ def _own_table(part: ActiveLearner, table: Candidates) -> Candidates:
 def _feasibility(learner: SeveralLearner, points: Array) -> Array:
     """Return the probability that all requirements on others than the optimum hold: (q,)."""
     probability = np.ones(len(points))
-    for name, requirement in learner.goal.parts.items():
-        if requirement.has_thresholds:
-            mean, variance = learner.parts[name].surrogate.predict(points)
-            probability *= probability_of(requirement, mean, np.sqrt(variance), ndtr)
+    for part in learner.parts.values():
+        if part.goal.has_thresholds:
+            probability *= _averaged_probability(part, part.surrogate.target_points(points))
     return probability
+
+
+def _averaged_probability(part: ActiveLearner, sites: Array) -> Array:
+    """Return the probability that a requirement holds, of the model that claims are made of: (q,)."""
+    posterior = part.surrogate.freeze_average()
+    means, variances = posterior.predict(sites)
+    held = probability_of(part.model_goal, means, np.sqrt(variances), ndtr)
+    return np.asarray(posterior.shares @ held)
 
 
 def _certain(learner: SeveralLearner) -> tuple[Mask, Mask]:

@@ -1,7 +1,8 @@
 """Statements, certificate and end of a study of an optimum with constraints on other quantities.
 
 In each joint draw of all quantities, the optimum is the best of the points that satisfy every
-requirement. A recommended point that does not satisfy them counts as infinitely far from it.
+requirement. A recommended point that does not satisfy them counts as infinitely far from it in
+intervals and bounds; the mean is that of the draws in which it does satisfy them.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ class _ConstrainedInference(GoalInference):
         text = optimum_sentence(statements, domain, best)
         if not isinstance(statements, ConstrainedStatements) or not statements.is_known:
             return text
+        regret = statements.expected_regret
+        if regret is not None and not isfinite(regret.high) and isfinite(regret.mean):
+            text = f"{text.removesuffix('.')} if it satisfies all constraints."
         share = f"{100 * statements.feasible_probability:.3g} %"
         return f"{text} It satisfies all constraints with {share} probability."
 
@@ -162,7 +166,7 @@ def _statements(source: SeveralSource) -> JointStatements:
     lower, upper = source.interval()
     is_best = inside[0] & (highest - values[0] <= EQUAL_VALUE_SDS * source.scale)
     low, high = np.quantile(counted, [0.025, 0.975], method="higher")
-    mean = float(regret.mean())
+    mean = float(regret[inside[0]].mean()) if inside[0].any() else inf
     return ConstrainedStatements(
         goal=source.goal,
         probability=probability,

@@ -164,7 +164,10 @@ def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[
 
 def _regret_text(statements: JointStatements) -> str:
     """Return how far the recommended point is from the optimum, as a bound and as an expectation."""
-    regret = _estimate(statements.expected_regret, lambda value: f"{value:.3g}")
+    estimate = statements.expected_regret
+    regret = _estimate(estimate, lambda value: f"{value:.3g}")
+    if estimate is not None and isfinite(estimate.mean) and not isfinite(estimate.high):
+        regret = f"{estimate.mean:.3g}"
     expected = f"expected to be {regret} from it"
     if statements.regret_bound is None or not isfinite(statements.regret_bound):
         return expected

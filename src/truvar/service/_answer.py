@@ -8,6 +8,7 @@ about the recommended point: its value, and how far it is from the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from truvar.report.formatting import format_number, format_place
@@ -74,13 +75,14 @@ def _optimum(study: Study, result: Result) -> Answer:
         name = study.quantity.name or "value"
         details.append(f"Its {name} is {format_number(result.best.mean)} (95 %: {low} to {high}).")
     regret = statements.expected_regret
-    if regret is not None and statements.regret_bound is not None:
-        expected = f"{regret.mean:.2g}"
-        bound = f"{statements.regret_bound:.2g}"
-        details.append(
-            f"It is expected to be {expected} {side} the {optimum}, and at most {bound} with 95 % "
-            "probability."
-        )
+    bound = statements.regret_bound
+    if regret is not None and bound is not None and isfinite(regret.mean):
+        expected = f"It is expected to be {regret.mean:.2g} {side} the {optimum}"
+        if isfinite(bound):
+            expected = f"{expected}, and at most {bound:.2g} with 95 % probability"
+        else:
+            expected = f"{expected} if it satisfies all constraints"
+        details.append(f"{expected}.")
     feasible = getattr(statements, "feasible_probability", None)
     if feasible is not None:
         details.append(f"It satisfies all constraints with {100 * feasible:.3g} % probability.")
