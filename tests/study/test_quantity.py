@@ -8,7 +8,7 @@ import pytest
 
 import truvar as tv
 from truvar.cli import main
-from truvar.exceptions import InvalidArgumentError
+from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError
 from truvar.report.html_report import render_html_report
 
 GRID = tv.Domain.grid(x=np.linspace(0, 1, 9), y=np.linspace(0, 1, 6))
@@ -71,6 +71,15 @@ def test_a_name_is_a_short_text(options: dict[str, Any]) -> None:
         tv.Study(GRID, tv.Maximize(), **options)
 
 
+def test_the_value_of_another_quantity_is_refused() -> None:
+    study = tv.Study(GRID, tv.Maximize(), **OXYGEN)
+    with pytest.raises(InvalidMeasurementError, match="unknown quantity 'salinity'"):
+        study.tell({"x": 0.0, "y": 0.0}, {"salinity": 31.0})
+    assert study.steps == 0
+    study.tell({"x": 0.0, "y": 0.0}, {"oxygen": 5.0})
+    assert study.steps == 1
+
+
 def test_problem_files_and_the_command_line_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +88,9 @@ def test_problem_files_and_the_command_line_have_it(
     assert main(["new", "bay.toml"]) == 0
     assert "where is oxygen below 4 mg/l?" in capsys.readouterr().out
     assert main(["status"]) == 0
-    assert "where is oxygen below 4 mg/l?" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "where is oxygen below 4 mg/l?" in shown
+    assert "WeightedTruVaR" not in shown
     Path("bay.toml").write_text(PROBLEM.replace('"mg/l"', "3"))
     with pytest.raises(tv.TruvarError, match="unit"):
         tv.load_problem("bay.toml")

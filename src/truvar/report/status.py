@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._representation import format_uncertain
+from truvar.acquisition.registry import DEFAULT_POLICY, POLICY_NAMES
 from truvar.domain.labels import with_label
 from truvar.domain.repeats import Repeats, max_measurements
 from truvar.report._plot_data import PlotData
@@ -46,8 +47,13 @@ _SCORE_LIMITS = LIMITS[3:]  # limits of a run whose progress is shown in words
 
 
 def describe_policy(policy: Policy) -> str:
-    """Return the name of a policy and those of its options that differ from the defaults."""
+    """Return the name of a policy and those of its options that differ from the defaults.
+
+    The default policy has the name that users give it.
+    """
     name = type(policy).__name__
+    if name == POLICY_NAMES[DEFAULT_POLICY]:
+        name = DEFAULT_POLICY
     if not is_dataclass(policy):
         return name
     defaults = {field.name: field.default for field in fields(policy) if field.init}

@@ -120,7 +120,10 @@ def check_values(config: StudyConfig, y: Any) -> Any:
     if not names:
         if type(y) is float:  # what is told most often
             return y
-        return check_label(check_only_value(y) if is_named(y) else y, outcome)
+        if not is_named(y):
+            return check_label(y, outcome)
+        _check_own_name(config, y)
+        return check_label(check_only_value(y), outcome)
     example = ", ".join(f"{name!r}: 0.5" for name in names)
     remedy = for_interface(
         f"give {{{example}}}",
@@ -157,6 +160,19 @@ def check_values(config: StudyConfig, y: Any) -> Any:
             f"{remedy}, or say that the measurement failed"
         )
     return {name: values[name] for name in names if name in values}
+
+
+def _check_own_name(config: StudyConfig, y: Any) -> None:
+    """Check that the value of a study with a named quantity is not one of another quantity.
+
+    Raises:
+        InvalidMeasurementError: If it has another name.
+    """
+    if config.quantity is None or not isinstance(y, Mapping):
+        return
+    for name in y:
+        if name != config.quantity:
+            raise InvalidMeasurementError(unknown_name("quantity", str(name), [config.quantity]))
 
 
 def format_values(y: Any) -> str:
