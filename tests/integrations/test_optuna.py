@@ -441,3 +441,50 @@ def test_choices_that_cannot_be_told_apart_are_labelled():
     assert labels([0.5, 1]) == [0.5, 1]
     assert labels([1, True]) == ["1", "True"]
     assert labels([1, "1", (2, 3)]) == ["0: 1", "1: 1", "2: (2, 3)"]
+
+
+def partly_failing(trial) -> float:
+    value = bowl(trial)
+    if trial.params["x"] < -2:
+        raise RuntimeError("broken")
+    return value
+
+
+@pytest.mark.parametrize("objective", [bowl, conditional, partly_failing])
+def test_a_resumed_sampler_chooses_what_an_uninterrupted_one_would(tmp_path, objective):
+    """Optuna's samplers and storages of two processes share nothing but the database, as here."""
+
+    def run(name: str, parts: tuple[int, ...]) -> list[dict]:
+        storage = f"sqlite:///{tmp_path}/{name}.db"
+        for count in parts:
+            sampler = TruVaRSampler(seed=0, points=64)
+            study = optuna.create_study(
+                storage=storage, study_name="s", sampler=sampler, load_if_exists=True
+            )
+            study.optimize(objective, n_trials=count, catch=(RuntimeError,))
+        return [trial.params for trial in study.trials]
+
+    whole = run("whole", (24,))
+    parts = run("parts", (7, 6, 11))
+    assert len(whole) == len(parts) == 24
+    for own, other in zip(whole, parts, strict=True):
+        assert own.keys() == other.keys()
+        for name, value in own.items():
+            assert other[name] == (value if isinstance(value, str) else pytest.approx(value))
+
+
+def test_running_trials_count_as_pending_in_the_model_that_chooses():
+    study = study_of()
+    study.optimize(bowl, n_trials=8)
+    running = [study.ask() for _ in range(3)]
+    for trial in running:
+        bowl(trial)
+    bowl(study.ask())
+    pending = study.sampler._model.learner.pending
+    expected = [[trial.params["x"], trial.params["y"]] for trial in running]
+    np.testing.assert_allclose([action.point for action in pending], expected)
+    study.tell(running[1], 1.0)
+    bowl(study.ask())
+    pending = [list(action.point) for action in study.sampler._model.learner.pending]
+    assert expected[1] not in pending
+    assert len(pending) == 3  # two of the first three, and the one that was asked for next

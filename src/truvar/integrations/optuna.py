@@ -36,7 +36,11 @@ _TrialState = optuna.trial.TrialState
 # Smallest noise variance, as a share of the variance of the values: values reported as exact may
 # contradict each other.
 _MIN_NOISE = 1e-8
-_MAX_SINGLE = 4  # new trials that a model takes one after the other; more of them together
+# New trials that a model takes one after the other, as it would have during a run; more of them
+# are taken together.
+_MAX_REPLAYED = 500
+# Share of the trials so far after which the hyperparameters are fitted again, as a divisor.
+_REFIT_DIVISOR = 4
 # Trials that are less likely to succeed are not made, as long as others can be.
 _MIN_SUCCESS_PROBABILITY = 0.7
 # System attribute of a trial with the parameters that were chosen for it.
@@ -266,7 +270,7 @@ class _TrialModel:
         self._n_costs_used = 0
         self._running: list[Action] = []
         self._allowed_again: set[int] = set()
-        prior = Prior(Learned(), None, None)
+        prior = Prior(_RarelyFitted(), None, None)
         self.learner = ActiveLearner(self.domain, goal, sampler._policy, prior, None, sampler._seed)
         self.learner.min_success = _MIN_SUCCESS_PROBABILITY
         self.take(trials)
@@ -287,31 +291,53 @@ class _TrialModel:
         if not completed:  # what pruned trials are no better than is not known yet
             new = [t for t in new if not _is_pruned_with_value(t)]
         usable = [t for t in new if self.space.contains(t.params) and self._is_complete(t)]
+        usable.sort(key=_order_of_completion)
+        if len(usable) > _MAX_REPLAYED:
+            self._take_together(usable, completed)
+        else:
+            # A model of stored trials becomes the one that saw them finish.
+            for each in usable:
+                self._take_one(each, completed)
+        self._seen |= {t.number for t in new}
+
+    def _take_one(self, trial: Any, completed: Sequence[Any]) -> None:
+        """Take a finished trial, and fit the hyperparameters if they are due."""
+        action, value, cost = self._outcome(trial, completed)
+        self.learner.set_pending([])
+        if value is None:
+            self.learner.fail(action, _failure_reason(trial))
+        else:
+            self.learner.observe(action, value, [])
+        if cost is not None:
+            self._costs.append((action.point, cost))
+
+    def _take_together(self, trials: Sequence[Any], completed: Sequence[Any]) -> None:
+        """Take many finished trials, and fit the hyperparameters once."""
         observed: list[tuple[Action, float]] = []
         failed: list[tuple[Action, str]] = []
-        costs: list[tuple[Array, float]] = []
-        for each in usable:
-            value = _value(each, completed, self.learner.goal.sign)
-            action = self._action(each)
-            if _is_infeasible(each):
-                failed.append((action, "infeasible"))
-            elif value is None:
-                failed.append((action, each.state.name.lower()))
+        for each in trials:
+            action, value, cost = self._outcome(each, completed)
+            if value is None:
+                failed.append((action, _failure_reason(each)))
             else:
                 observed.append((action, value))
-            cost = _attribute(each, self._sampler._cost_attribute, "cost")
             if cost is not None:
-                costs.append((action.point, cost))
-        self._seen |= {t.number for t in new}
-        self._costs += costs
-        if len(observed) > _MAX_SINGLE:
+                self._costs.append((action.point, cost))
+        if observed:
+            self.learner.set_pending([])
             self.learner.observe_all(observed)
-        else:
-            for action, value in observed:
-                self.learner.set_pending([])
-                self.learner.observe(action, value, [])
         for action, reason in failed:
             self.learner.fail(action, reason)
+
+    def _outcome(
+        self, trial: Any, completed: Sequence[Any]
+    ) -> tuple[Action, float | None, float | None]:
+        """Return what a finished trial did, its value, None if it failed, and its cost, if known."""
+        value = None
+        if not _is_infeasible(trial):
+            value = _value(trial, completed, self.learner.goal.sign)
+        cost = _attribute(trial, self._sampler._cost_attribute, "cost")
+        return self._action(trial), value, cost
 
     def set_running(self, params: Sequence[Mapping[str, Any]]) -> None:
         """Replace the running trials, which count as pending."""
@@ -409,6 +435,30 @@ class _TrialModel:
         noise: Any = self.learner.surrogate.noise
         variance = float(noise(point[None, :])[0]) if callable(noise) else float(np.asarray(noise))
         return Action(number, point, site, None, 0, variance, 1.0)
+
+
+class _RarelyFitted(Learned):
+    """A kernel family that is fitted again when there are a quarter more trials.
+
+    A value that surprises the model has it fitted immediately, as in a study.
+    """
+
+    def is_refit_due(self, t: int) -> bool:
+        """Return whether t is in 2, 3, ..., 8, 10, 12, 15, ..."""
+        step = 2
+        while step < t:
+            step += max(1, step // _REFIT_DIVISOR)
+        return step == t
+
+
+def _order_of_completion(trial: Any) -> tuple[datetime, int]:
+    """Return the key that sorts finished trials by the time at which they finished."""
+    return (trial.datetime_complete or datetime.min, trial.number)
+
+
+def _failure_reason(trial: Any) -> str:
+    """Return why a trial counts as failed."""
+    return "infeasible" if _is_infeasible(trial) else str(trial.state.name.lower())
 
 
 def _is_pruned_with_value(trial: Any) -> bool:
