@@ -78,7 +78,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which cannot follow __getatt
     from truvar.study.suggestion import Suggestion as Suggestion
     from truvar.study.tracks import bin_track as bin_track
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _SUBPACKAGES = frozenset(
     {

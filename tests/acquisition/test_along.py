@@ -1,4 +1,4 @@
-"""Gains of legs that are sampled on the way."""
+"""Gains of legs that are sampled en route."""
 
 from __future__ import annotations
 

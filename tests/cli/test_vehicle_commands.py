@@ -76,7 +76,7 @@ def test_a_problem_file_has_ways_set_up_vehicles_and_levels_by_place(
     for words in (
         "0.2 increasing and 0.1 decreasing per unit of y travelled",
         "0.5 per unit of x and 0.5 per unit of y travelled in a straight line",
-        "2 times the shortest way in the network roads.csv",
+        "2 times the shortest route in the network roads.csv",
         "0.5 whenever y changes",
         "from x 0, y 0, with the return leg within the budget",
         "jeep (speed 2), mule (from x 2, y 1, budget 30)",

@@ -1,4 +1,4 @@
-"""Tracks: many values sampled on the way, told as a mean for each candidate that was passed."""
+"""Tracks: many values sampled en route, told as a mean for each candidate that was passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legs that are sampled on the way: the gain of a destination counts what is passed.
+"""Legs that are sampled en route: the gain of a destination counts what is passed.
 
 The gain of a leg is that of its destination, g_1, and of the points that it passes, each reduced to
 what the others leave of it:
@@ -36,7 +36,7 @@ _JITTER = 1e-10  # share of the prior variance that is added to the noise of mea
 
 @dataclass(frozen=True)
 class AlongPolicy:
-    """A policy whose gains include what is measured on the way.
+    """A policy whose gains include what is measured en route.
 
     Attributes:
         policy: The policy, whose gains add up and are divided by the cost.

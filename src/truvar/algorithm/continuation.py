@@ -21,7 +21,7 @@ def continue_learner(
     """Have a new learner take the measurements, exclusions and failures of an earlier one.
 
     The model takes the values together, so that it is the one of a study of the new domain that was
-    told all of them at once. M, H, L and the epochs begin again.
+    told all of them together. M, H, L and the epochs begin again.
 
     Args:
         learner: The learner of the extended domain, before its first measurement.

@@ -250,7 +250,7 @@ def _choose_by_policy(
 
 
 def _counting_legs(learner: ActiveLearner, policy: Policy, last: Origin) -> Policy:
-    """Return the policy; if values are sampled on the way, one that counts what legs pass.
+    """Return the policy; if values are sampled en route, one that counts what legs pass.
 
     The gains of a policy that does not divide by the cost do not add up.
     """

@@ -29,7 +29,7 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
         sub,
         "--track",
         metavar="FILE",
-        help="read values sampled on the way: the mean of each candidate that was passed, with its "
+        help="read values sampled en route: the mean of each candidate that was passed, with its "
         "noise, all or none; --noise-sd is that of one value, --cost that of the whole track",
     )
     sub.add_argument(

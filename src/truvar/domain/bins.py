@@ -218,7 +218,7 @@ class Bins:
 
 
 def _parts(domain: Domain, within: Mapping[str, float]) -> list[_Part]:
-    """Return the crossed columns, each by itself, and the others together."""
+    """Return the crossed columns, each separately, and the others together."""
     points = domain.points
     n_points = len(np.unique(points, axis=0))
     parts: list[_Part] = []

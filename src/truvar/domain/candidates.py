@@ -172,7 +172,7 @@ class ActionSpace:
         availability: Where measurements are possible; None: everywhere. Constraints of a box are
             always respected.
         closed: Places that were measured as often as they may be; None: there is no limit.
-        bins: Bins of the points that legs pass, if values are sampled on the way; None: they are
+        bins: Bins of the points that legs pass, if values are sampled en route; None: they are
             not.
 
     Raises:

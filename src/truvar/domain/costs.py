@@ -110,7 +110,7 @@ class Cost:
         must_return: Whether the return leg to the start must fit into the budget. Measurements that
             leave too little for it are not suggested.
         sampling: "stops" if values are measured at the suggested points only; "along" if they are
-            sampled on the way too, in a straight line: then the gain of a suggestion counts what
+            sampled en route too, in a straight line: then the gain of a suggestion counts what
             the leg to it passes, and `Study.tell_track` takes the values.
 
     Raises:

@@ -352,7 +352,7 @@ class Posterior:
 
     @blas_in_one_thread()
     def condition(self, points: Array, noise: Array, values: Array) -> bool:
-        """Condition on all observations at once, before any other: the quick way with many sites.
+        """Condition on all observations jointly, before any other: faster with many sites.
 
         Args:
             points: Where they were made. (t, d')

@@ -283,7 +283,7 @@ def _voyage(voyage: VoyageLike) -> list[str]:
         lines.append("must_return = true  # the return leg must fit into the budget")
     else:
         lines.append("# must_return = true  # the return leg must fit into the budget")
-    lines.append('# sampling = "along"  # if values are sampled on the way too')
+    lines.append('# sampling = "along"  # if values are sampled en route too')
     return lines
 
 

@@ -44,7 +44,7 @@ class RemoteStudy(CopiedViews):
 
     Values are sent again if the connection fails, and count once. If it fails before the answer to
     `ask` arrives, the suggestions stay pending; a lease ends that. Every row of `tell_frame` is
-    stored by itself.
+    stored separately.
 
     Args:
         server: The server.

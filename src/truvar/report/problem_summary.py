@@ -275,8 +275,8 @@ def _cost(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
             f"{spec['great_circle'].get('rate', 1):g} per kilometre of the great circle travelled"
         )
     for key, words in (
-        ("network", "the shortest way in the network"),
-        ("matrix", "the way as given in"),
+        ("network", "the shortest route in the network"),
+        ("matrix", "the distance given in"),
     ):
         if key in spec:
             rate = spec[key].get("rate", 1)

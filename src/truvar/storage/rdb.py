@@ -572,7 +572,7 @@ class RDBEventLog:
     def read_prefix(self) -> tuple[list[Event], str | None]:
         """Return the events up to the first that is damaged or missing, and what is wrong there.
 
-        Every event is read by itself, so that a damaged page of the file hides no event before it.
+        Every event is read separately, so that a damaged page of the file hides no event before it.
         """
         events: list[Event] = []
         head = ""

@@ -334,7 +334,7 @@ class CommandMethods(ABC):
         vehicle: str | None = None,
         again: bool = False,
     ) -> list[int]:
-        """Record values sampled on the way: one mean for each candidate passed, all or none.
+        """Record values sampled en route: one mean for each candidate passed, all or none.
 
         The mean of the values near a candidate is told with its noise, in which neighbouring values
         count as correlated; `tv.bin_track` shows the means before. A pending suggestion is answered.

@@ -557,7 +557,7 @@ class Result(MapProperties):
         """Return one row per point: coordinates, mean, sd, lower, upper, probability, and class.
 
         All of it is given the model. f lies above `lower` with probability 95 %, and with the same
-        probability below `upper`, at each point by itself. If a place was excluded or a measurement
+        probability below `upper`, at each point marginally. If a place was excluded or a measurement
         failed, `excluded` and `feasibility` are further columns. `class` is that of `classes`: above
         or below where that has a probability of at least 95 %, otherwise undecided; for an optimum,
         points that are ruled out are below (a maximum) or above (a minimum). With several

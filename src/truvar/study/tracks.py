@@ -1,4 +1,4 @@
-"""Tracks: many values sampled on the way, as one measurement for each candidate that was passed.
+"""Tracks: many values sampled en route, as one measurement for each candidate that was passed.
 
 | symbol | here |
 |---|---|

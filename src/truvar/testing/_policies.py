@@ -5,7 +5,7 @@ measurements, noise levels, travel costs, seeds and finished studies, with every
 supports. A policy does not support a goal if making the study raises `UnsupportedGoalError`, and
 noise levels if it raises `UnsupportedNoiseLevelsError`; any other exception means that the policy
 is broken. A violation raises `AssertionError`, whose message names the requirement. Each check can
-also be run by itself.
+also be run alone.
 """
 
 from __future__ import annotations

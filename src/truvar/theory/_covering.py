@@ -2,7 +2,7 @@
 
 Any measurements that do it bound C* from above. `Covering` tries, for each noise level and m = 1,
 2, 4, ..., to measure the best site for the widest point of M m times over (m repeats are one
-measurement with an m-th of the noise), again and again; and to measure every point of M by itself.
+measurement with an m-th of the noise), again and again; and to measure every point of M separately.
 `exact_cover` searches all multisets in the order of their cost.
 """
 

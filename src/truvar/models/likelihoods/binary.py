@@ -203,5 +203,5 @@ class Binary(Outcome):
             words = for_interface("1 or 0", cli="yes or no, or 1 or 0", http="1 or 0")
             raise InvalidMeasurementError(
                 f'with outcome "binary" a value is {words}, got {y:.10g}; give one of them, and '
-                "each of several answers by itself"
+                "each of several answers separately"
             )
