@@ -139,7 +139,7 @@ class PageError(Exception):
 
 
 def run(page: Path, folder: Path) -> Ran:
-    """Runs the page in the folder. What a block prints is kept for the `text` block behind it."""
+    """Runs the page in the folder. The output of a block is kept for the `text` block behind it."""
     shutil.copytree(ROOT / "examples", folder / "examples", dirs_exist_ok=True)
     text = page.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}

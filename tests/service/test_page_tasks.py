@@ -387,7 +387,7 @@ def test_a_study_is_created_from_ranges_and_the_form_becomes_toml(page_on, serve
     columns.nth(1).get_by_label("Names").fill("lbfgs, saga")
     page.get_by_label(re.compile("^Budget")).fill("50")
     page.get_by_text("Where is the value highest? 40 points.").wait_for()
-    page.get_by_text("Cost of the way").click()
+    page.get_by_text("Cost of travel").click()
     page.get_by_label("lr", exact=True).fill("-1")
     page.locator(".preview .alert").wait_for()
     page.get_by_label("lr", exact=True).fill("")

@@ -301,7 +301,7 @@ def expected_bounds(  # type: ignore[no-untyped-def]
             stays = _probability(left, right)
             if fraction > 0.0 and member[j]:
                 # Undecided: its upper bound reaches the threshold's lower one, and its lower bound
-                # does not exceed the threshold's upper one. What it shares with the possible
+                # does not exceed the threshold's upper one. Its share in the possible
                 # maximum is counted once.
                 low, high = _reaching(upper[j], slope[j], fraction, count, vertices, max_lower)
                 above, until = _reaching(

@@ -1,6 +1,6 @@
 """Representer points: small sets of points that stand for a domain in draws and in sums.
 
-The representers of a box are spread over all of it. Where few of them are still undecided,
+The representers of a box are spread over all of it. If few of them are still undecided,
 `refined_points` adds points around the most promising ones, for one choice at a time: nothing of
 them is stored.
 

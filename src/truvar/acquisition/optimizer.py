@@ -220,7 +220,7 @@ def _design(offsets: Array) -> Array:
 def _peak(offsets: Array, rise: Array) -> Array:
     """Return the step to the peak of a quadratic model, and half and twice that step.
 
-    Where the quadratic curves upwards, its slope is followed as if it curved downwards.
+    If the quadratic curves upwards, its slope is followed as if it curved downwards.
 
     Args:
         offsets: Offsets of the points from the centre. Shape (q, d).

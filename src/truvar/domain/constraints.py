@@ -8,7 +8,7 @@
 | the name of a column, or a Boolean mask | a choice of rows, on finite domains only |
 
 A constraint belongs to the domain, since it says what D is: no statement is made about a point that
-cannot exist, it is no candidate, and it is never recommended. What turns out to be impossible later
+cannot exist, it is no candidate, and it is never recommended. A point that turns out to be impossible later
 is for `Study.exclude`.
 """
 

@@ -224,7 +224,7 @@ class Domain(Encoding):
 
         Args:
             representers: Number of representer points: about that many on a grid in one and two
-                dimensions, exactly that many scrambled Sobol points in more. Where some sides have
+                dimensions, exactly that many scrambled Sobol points in more. If some sides have
                 few values, equal points count once.
             seed: Seed of the Sobol points.
             constraints: What every point must satisfy: a text such as "x + y <= 1", a function of
@@ -398,7 +398,7 @@ class Domain(Encoding):
     def canonical(self, points: Array) -> Array:
         """Return the points that stand for points (q, d) of a box: themselves.
 
-        Where some columns say nothing about a point, as the parameters of an option that it does
+        If some columns say nothing about a point, as the parameters of an option that it does
         not have, a subclass returns one of all points that are the same.
         """
         return points

@@ -1,6 +1,6 @@
 """Conversion from and to the tables of GeoPandas and the grids of xarray.
 
-The libraries are imported only to create their objects, not to read them. What a domain was made of
+The libraries are imported only to create their objects, not to read them. The source of a domain
 is kept as JSON values in the `attrs` of its table (`ORIGINS`), so that a stored study has it too.
 """
 

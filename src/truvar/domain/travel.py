@@ -5,7 +5,7 @@
 | a origins, b destinations | `Stops` | coordinates (a, d), rows of the domain (a,) |
 | cost from each origin to each destination | `legs` | arrays (a, b), to be added up in order |
 
-What a caller gives (`Travel`) is bound to a domain once (`bind_travel`), which looks up columns and
+The caller's `Travel` is bound to a domain once (`bind_travel`), which looks up columns and
 finds the shortest paths; the bound travel then returns the costs.
 """
 

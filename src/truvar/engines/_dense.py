@@ -9,7 +9,7 @@
 
 For a choice the matrix is kept in single precision, which takes half the memory and half the time
 of a pass. Candidates that could be best within its rounding are scored again in double precision,
-from the factor. Where there are many, as on a grid that is large against the length-scale, a matrix
+from the factor. If there are many, as on a grid that is large against the length-scale, a matrix
 in double precision is used instead.
 """
 

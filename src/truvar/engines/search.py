@@ -1,7 +1,7 @@
 """One choice of the matrix-free engine: tighten the highest bounds until none reaches the best.
 
 The candidate with the highest bound is examined first: on rows near it, on more of them, then on
-all rows ("in full"). Where exactness would take too long, the search ends within a tolerance, or
+all rows ("in full"). If exactness would take too long, the search ends within a tolerance, or
 reports how far its choice can be from the best. Every bound includes what rounding can do to it
 (docs/performance.md, "Rounding").
 """

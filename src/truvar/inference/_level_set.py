@@ -13,7 +13,7 @@ which gives p(x) in closed form: given a draw at the points that are the optimum
 normal. Other draws, with their own thresholds, then count the errors, as draws that decided the
 order of the points would count too few.
 
-Where more than `MAX_DRAWN_POINTS` points would have to be drawn, that many of them, chosen at
+If more than `MAX_DRAWN_POINTS` points would have to be drawn, that many of them, chosen at
 random, stand for the others: `JointStatements.n_drawn` and `n_relevant` say so.
 """
 

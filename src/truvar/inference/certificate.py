@@ -14,7 +14,7 @@ theorem:
 
 `regime` says when the bounds hold with a stated probability.
 
-The model itself is judged by `models.diagnostics.check_model`. Where its check fails because the
+The model itself is judged by `models.diagnostics.check_model`. If its check fails because the
 model is too sure of itself, the statement opens with that. A model that is too cautious makes the
 bounds wider than necessary and is mentioned among the caveats. With `RKHSBeta` f is no draw from
 the Gaussian process; the data contradict a function of norm B, with noise that never exceeds its

@@ -98,7 +98,7 @@ class ClassErrors:
     def counts(self, min_certainty: float) -> Array:
         """Return the number wrong among the points of at least that certainty in every draw, (S,).
 
-        Where only some of the points were drawn, those shown stand for all that are shown.
+        If only some of the points were drawn, those shown stand for all that are shown.
         """
         n_shown = int((self.certainty[self.rows] >= min_certainty).sum())
         total = np.zeros(self.n_draws)

@@ -1,7 +1,7 @@
 """The cause that keeps the most points undecided, in one sentence.
 
 Points stay undecided for want of measurements near them, or because of what is unknown of the model.
-What each cause costs is found with the members of the posterior as they are:
+The cost of each cause is found with the members of the posterior as they are:
 
 | cause | what is compared with the present |
 |---|---|

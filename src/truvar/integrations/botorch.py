@@ -36,7 +36,7 @@ class TruncatedVarianceReduction(acquisition.AcquisitionFunction):  # type: igno
 
     Only variance above eta²/beta counts, on the scale k(x, x) = 1. If measurements have a cost,
     divide by it. Points that are pending count as measured: the value is what X removes in
-    addition. Where everything is decided the value is 0.
+    addition. If everything is decided the value is 0.
 
     Args:
         model: A model with one output. Of a batched model, such as a fully Bayesian one, the value

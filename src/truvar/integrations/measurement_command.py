@@ -285,7 +285,7 @@ def _check_unquoted(command: str) -> None:
 def _with_variables(command: str, values: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """Return a shell command with variables in place of the names in braces, and their values.
 
-    What a shell reads is the same for all values, so that none of them can be read as a command.
+    The text that a shell reads is the same for all values, so that none of them can be read as a command.
     """
     variables: dict[str, str] = {}
     parts = []

@@ -7,7 +7,7 @@
 | its variance, for independent y_i | `Outcome.squared_error_variance` | |
 
 A single label contradicts no model, so that only T is judged (Spiegelhalter 1986), and only upwards:
-a model that is too cautious is not wrong. What the others predict follows from the pseudo-values
+a model that is too cautious is not wrong. The prediction of the others follows from the pseudo-values
 without that of y_i, which stays as it was (Vehtari et al. 2016).
 """
 

@@ -7,7 +7,7 @@
 | s (nu / chi^2_nu)^(1/2), nu and s from their posterior | the factors | (count,) |
 
 The errors are those of the values in the order in which they came, with the most probable
-hyperparameters: the whitened residuals. Where f is smooth here and rough there, or flat but for a
+hyperparameters: the whitened residuals. If f is smooth here and rough there, or flat but for a
 corner, most of them are small and a few are large. A Gaussian process cannot say so but a Student-t
 can, and the next errors are expected to be like those so far. If the model is right, the
 errors are normal, and with many of them the factors tend to 1. Errors count only in part, as the

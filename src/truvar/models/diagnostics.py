@@ -104,7 +104,7 @@ class ModelCheck:
 
     @property
     def outlying(self) -> Mask:
-        """Mask of the measurements that contradict the model by themselves: (t,)."""
+        """Mask of the measurements that contradict the model individually: (t,)."""
         return np.abs(self.z_scores) > self.limit  # False where z is NaN
 
     def to_dict(self) -> dict[str, Any]:

@@ -212,7 +212,7 @@ class Posterior:
 
         A row that the rows before it determine counts as measured with the smallest variance that
         is informative, `EXACT_VARIANCE_SHARE` of the prior's, and as equal to the prediction from
-        them, which `observe` has checked. Where nothing is left to estimate the constant from, the
+        them, which `observe` has checked. If nothing is left to estimate the constant from, the
         mean is NaN and the variance infinite.
         """
         t = self.n_observed

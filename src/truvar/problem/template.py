@@ -141,7 +141,7 @@ def problem_template(answers: ProblemAnswers) -> str:
 
 
 _MODEL = """[model]
-# What is left out is learned from the measurements. Known values would be given as
+# Keys that are left out are learned from the measurements. Known values would be given as
 # kernel = "matern52"            # or "matern32", "rbf"
 # lengthscales = [100.0]         # one for each coordinate
 # variance = 4.0                 # of the values around their mean

@@ -66,7 +66,7 @@ def _draw_sd(ax: Any, data: PlotData) -> None:
 def _draw_class_regions(ax: Any, data: PlotData) -> None:
     """Draw the class of every point, with the estimated and the true boundary.
 
-    Where an optimum is sought, the points that can be it are coloured by their probability of being
+    If an optimum is sought, the points that can be it are coloured by their probability of being
     it.
     """
     line = style.import_matplotlib("lines").Line2D

@@ -25,7 +25,7 @@ LEVELS = np.linspace(0.05, 0.99, 48)  # nominal coverages at which the calibrati
 DPI = 110  # dots per inch
 INSIDE = "#44779A"  # measurements inside their 95 % interval
 OUTSIDE = "#E69F00"  # measurements outside of it, of which one in twenty is expected
-CONTRADICTS = "#B2182B"  # measurements that contradict the model by themselves
+CONTRADICTS = "#B2182B"  # measurements that contradict the model individually
 MAX_LABELS = 12  # measurements whose ids are written beside them
 MARGIN = 0.06  # of the axes, as a share of the range of the values
 

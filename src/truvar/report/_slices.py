@@ -1,6 +1,6 @@
 """The posterior along one or two columns through a point, and the importance of the columns.
 
-What figures of three and more dimensions show, and what the page can send to a browser.
+Data of figures with three and more dimensions, which the page can send to a browser.
 """
 
 from __future__ import annotations

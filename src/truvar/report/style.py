@@ -45,7 +45,7 @@ _MIN_LETTERS = 30  # of a line of a title
 PENDING = "#CC79A7"  # suggestions that wait for a value
 # Orange and blue differ under every common colour blindness; undecided points are pale grey.
 LEVEL_SET = {"above": "#E66100", "undecided": "#DEDEDE", "below": "#5D9BC9"}
-# Where an optimum is sought, the points that can still be it have a colour and the others are grey.
+# If an optimum is sought, the points that can still be it have a colour and the others are grey.
 OPTIMUM = {"above": "#D9D9D9", "undecided": "#E69F00", "below": "#D9D9D9"}
 PROBABILITY = (
     "#FBE6B8",

@@ -128,7 +128,7 @@ def _within_descriptors(limits: ServiceLimits) -> tuple[ServiceLimits, int]:
 def _limited_protocol(per_address: int, total: int) -> type[Any]:
     """Return Uvicorn's protocol with limits on connections and on the time of a request.
 
-    A connection without a request under way is waiting. Where there are too many connections, the
+    A connection without a request under way is waiting. If there are too many connections, the
     one that has waited longest is ended and the new one is served: silent connections lock nobody
     out.
 

@@ -1,7 +1,7 @@
 """Records of deleted studies: name, author, time and number of events.
 
 The table is not one of the schema. It is created by the first deletion, so that no store is
-migrated for it and earlier releases, which do not know it, still open the store. Where the database
+migrated for it and earlier releases, which do not know it, still open the store. If the database
 does not allow that, the deletion is not noted.
 """
 

@@ -3,7 +3,7 @@
 A fork copies the locks of all threads, but only the thread that forks. A lock that another thread
 holds at that moment, of Python or within the libraries of SQLite and PostgreSQL, is never released
 in the child. A fork therefore waits until no other thread uses a study or a database, for some
-seconds. What a thread that takes longer leaves in the child is undone there, as after an interrupt.
+seconds. If a thread takes longer, its effects are undone in the child, as after an interrupt.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ class RDBStorage:
             committed: Whether it has just committed, so that its log must have a valid header.
 
         Raises:
-            StorageError: If a file was deleted or replaced. What is written to it would be lost.
+            StorageError: If a file was deleted or replaced. Anything written to it would be lost.
         """
         if self.path is None:
             return

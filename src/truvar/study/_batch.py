@@ -58,7 +58,7 @@ class Batch(list[Suggestion]):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """Return names of the columns, and a list of texts per suggestion.
 
-        Where a coordinate has the name of another column, the latter gets an underscore.
+        If a coordinate has the name of another column, the latter gets an underscore.
         """
         points = [_shown_point(each, self._study) for each in self]
         names = dict.fromkeys(name for point in points for name in point)

@@ -1,6 +1,6 @@
 """Settings of a study whose domain was extended.
 
-Names of columns and functions hold for further points too. Where a setting has a number for every
+Names of columns and functions hold for further points too. If a setting has a number for every
 point, the rows of the extension have a column of the same name: noise, mean, cost or weight.
 """
 

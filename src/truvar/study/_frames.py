@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def suggestion_frame(suggestions: Sequence[Suggestion], domain: Domain) -> pd.DataFrame:
     """Return suggestions as a table: id, coordinates, level, task and who if there are some, cost.
 
-    The index has the labels of the rows, if the user's own table has some. Where a coordinate has
+    The index has the labels of the rows, if the user's own table has some. If a coordinate has
     one of the other names, the latter gets an underscore.
     """
     import pandas as pd

@@ -131,7 +131,7 @@ class BaseStudy(CommandMethods, ViewMethods):
     def measurements(self) -> pd.DataFrame:
         """The measurements: id, index, coordinates, level, task, noise, cost, spent, value.
 
-        Where a coordinate has one of these names, the latter gets an underscore: `value_`.
+        If a coordinate has one of these names, the latter gets an underscore: `value_`.
         """
         return measurement_frame(self.measurement_records(), self.domain)
 

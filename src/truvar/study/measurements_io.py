@@ -264,7 +264,7 @@ def parse_csv(text: str, study: Study, value: str | None = None) -> list[Measure
     """Parse measurements from the text of a CSV file, whatever its delimiter and decimal sign.
 
     The columns are `id` or the coordinates, `value`, and optionally noise or noise_sd, cost, level,
-    task and who; a name may have a unit behind it, such as "depth (m)". Where a line has both an id
+    task and who; a name may have a unit behind it, such as "depth (m)". If a line has both an id
     and coordinates, the id counts if the study knows it at that very point, and the point otherwise: a
     file that truvar has written tells nothing twice to the study it came from, and everything to
     another one. Lines without a value are left out.

@@ -183,7 +183,7 @@ def measurement_frame(records: Sequence[MeasurementRecord], domain: Domain) -> p
 
     Args:
         records: The measurements.
-        domain: The domain. Where one of its columns is also a name of the table, the latter gets an
+        domain: The domain. If one of its columns is also a name of the table, the latter gets an
             underscore. If its rows are named, the names are a column `label`.
     """
     import pandas as pd

@@ -561,7 +561,7 @@ class Result(MapProperties):
         failed, `excluded` and `feasibility` are further columns. `class` is that of `classes`: above
         or below where that has a probability of at least 95 %, otherwise undecided; for an optimum,
         points that are ruled out are below (a maximum) or above (a minimum). With several
-        quantities each has columns such as `mean_yield`, and points are inside or outside. Where a
+        quantities each has columns such as `mean_yield`, and points are inside or outside. If a
         coordinate has one of these names, the latter gets an underscore: `mean_`. The index is that
         of the user's own table, if there is one, and the other columns of that table come last,
         with an underscore where they have one of these names.

@@ -15,7 +15,7 @@ measurement of x:
   sum_x (N'_x - N_x) g_x <= F(N) + T max g - sum_x N_x g_x for every N with sum T, with the gradient
   g_x = sigma_N^2(x) / (2 sigma^2).
 
-Where measurements have noise levels, the most precise one counts.
+If measurements have noise levels, the most precise one counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// The tabs of the analysis: convergence, slices, importance and model check. What they show is fetched when it is shown.
+// The tabs of the analysis: convergence, slices, importance and model check. Their data are fetched when they are shown.
 
 import { get, studyPath } from "./api.js";
 import { isConnected } from "./connection.js";

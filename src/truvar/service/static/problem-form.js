@@ -315,7 +315,7 @@ export function costPart(changed) {
   const rates = new Map(); // column: input
   const voyage = voyagePart(changed);
   const byColumn = el("div", {}, el("p", { class: "note" }, "For each unit of a column from one measurement to the next."), travel);
-  const details = el("details", {}, el("summary", {}, "Cost of the way"), voyage.node, byColumn);
+  const details = el("details", {}, el("summary", {}, "Cost of travel"), voyage.node, byColumn);
   const node = el("div", {}, el("div", { class: "fields" }, field("Cost of a measurement", base, "default 1"), field("The cost", learned)), el("div", { class: "fields" }, field("Budget", budget, "total cost; optional"),
     field("Most measurements", steps, "optional"), field("Of one place", repeats, "at most this many measurements; 1 if it cannot be repeated, optional"),
     field("Noise of a measurement", sd, "its ±; learned if empty")), details);
@@ -335,7 +335,7 @@ export function costPart(changed) {
     const degrees = degreeColumns(columns);
     const overEarth = degrees ? voyage.read(degrees) : {};
     const travelRates = degrees ? [] : columns.flatMap(({ name }) => {
-      const rate = rates.has(name) ? optionalNumber(rates.get(name), `The cost of the way along ${name}`) : undefined;
+      const rate = rates.has(name) ? optionalNumber(rates.get(name), `The cost of travel along ${name}`) : undefined;
       return rate === undefined ? [] : [[name, rate]];
     });
     const deviation = optionalNumber(sd, "The noise");

@@ -16,7 +16,7 @@ export async function setToken(text) {
   if (former) await forgetAnswers();
 }
 
-// A token can be given behind the # of the address. Browsers do not send that part; it is removed at once.
+// A token can be given behind the # of the address. Browsers do not send that part; it is removed immediately.
 export async function takeTokenFromAddress() {
   const match = location.hash.match(/[#&]token=([^&]+)/);
   if (!match) return;

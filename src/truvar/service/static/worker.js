@@ -1,5 +1,5 @@
 // Service worker: keeps the files of the page, so that it opens without a network after a single visit. The server puts
-// VERSION and FILES before these lines; another version replaces what an earlier one kept. What the page shows is kept by
+// VERSION and FILES before these lines; another version replaces what an earlier one kept. The contents of the page are kept by
 // the page itself (kept-answers.js), which knows who is logged in. Browsers allow workers over HTTPS and on the server's
 // own machine.
 
