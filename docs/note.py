@@ -46,7 +46,7 @@ FOOTER = '<div style="width: 100%; text-align: center; font-size: 8pt"><span cla
 
 
 def html() -> str:
-    """Return the note as a page of its own."""
+    """Return the note as its own page."""
     body = markdown.markdown(PAGE.read_text(encoding="utf-8"), extensions=EXTENSIONS)
     body = LINK_TO_PAGE.sub(r"\2 in <code>docs/\1</code>", body)
     title = PAGE.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")

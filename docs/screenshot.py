@@ -1,7 +1,7 @@
 """Takes the pictures of the page for README and docs: `python docs/screenshot.py` (needs Chromium
 and playwright).
 
-Servers of its own are started, studies are run on them, and the page is photographed: on a desktop
+Servers are started, studies are run on them, and the page is photographed: on a desktop
 (1280 pixels wide) and the first screen of a phone (390 x 664), light and dark. `--everything` takes
 each picture on both devices in both themes, to look at. `--only NAME` takes the pictures whose names
 contain NAME, `--folder DIR` puts them elsewhere.

@@ -13,7 +13,7 @@ CONTROL_CHARACTERS = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
 LINE_BREAKS_AND_TABS = "\n\r\t"
-# No colours of its own, so that a card suits light and dark notebooks.
+# No fixed colours, so that a card suits light and dark notebooks.
 CARD = "display:inline-block;max-width:46em;padding:.5em;border:1px solid #8884;border-radius:.5em;line-height:1.45"
 NAME = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.7;font-weight:normal;white-space:nowrap"
 CELL = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;font-weight:normal"

@@ -3,7 +3,7 @@
 It needs `pip install "truvar[notebook]"`.
 
 The page's modules import each other by file, which a widget cannot: its code is one text. `_bundle`
-joins them, each in a function of its own, and replaces `api.js` by requests to Python.
+joins them, each in its own function, and replaces `api.js` by requests to Python.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@ show."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -80,6 +81,15 @@ def test_few_blocks_are_not_run_and_all_of_them_are_listed_here() -> None:
         if block.why_not
     ]
     assert found == NOT_RUN
+
+
+def test_the_first_steps_are_at_most_six_thousand_words() -> None:
+    first_steps = text(ROOT / "mkdocs.yml").split("\n  - First steps:\n")[1].split("\n  - ")[0]
+    path = [DOCS / page for page in re.findall(r": (\S+\.md)$", first_steps, re.MULTILINE)]
+    notebook = json.loads(text(ROOT / "examples" / "first.ipynb"))  # start.md names it
+    cells = ["".join(cell["source"]) for cell in notebook["cells"]]
+    assert len(path) >= 8
+    assert sum(len(words.split()) for words in [*map(text, path), *cells]) <= 6_000
 
 
 def test_every_picture_is_there_and_is_used() -> None:

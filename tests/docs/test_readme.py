@@ -1,13 +1,17 @@
-"""The first example of the README states nothing that is false of its lake."""
+"""README, landing page and `make run` give one answer, which states nothing false of its lake."""
 
 from __future__ import annotations
 
 import contextlib
+import re
+from pathlib import Path
 from typing import Any
 
-from docs.pages import ROOT, blocks
+from docs.pages import ROOT, blocks, same_output
 
 import truvar as tv
+from truvar.cli import main
+from truvar.problem import Problem
 
 
 def first(page: str, kind: str) -> str:
@@ -37,14 +41,33 @@ def test_the_example_is_the_problem_of_make_run() -> None:
     assert f"f1={problem.run['f1']})" in first("README.md", "python")
 
 
-def test_the_first_answer_of_the_readme_is_true(capsys: Any) -> None:
-    names: dict[str, Any] = {}
-    with contextlib.chdir(ROOT):
-        exec(compile(first("README.md", "python"), "README.md", "exec"), names)
-    result = names["result"]
-    truth = names["lake"]["chlorophyll"].to_numpy()
+def test_make_run_gives_the_answer_of_the_readme_and_it_is_true(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    begin = Problem.study
+    studies: list[tv.Study] = []
+
+    def begin_and_keep(problem: Problem, **options: Any) -> tv.Study:
+        studies.append(begin(problem, **options))
+        return studies[-1]
+
+    monkeypatch.setattr(Problem, "study", begin_and_keep)
+    monkeypatch.chdir(ROOT)
+    command = ["run", "examples/bloom.toml", "--truth", "chlorophyll", "--report"]
+    assert main([*command, str(tmp_path / "lake")]) == 0
+    printed = capsys.readouterr().out
+    result = studies[0].result()
+    answer = f"{result.steps} measurements at a cost of {result.spent:.0f}\n{result.certificate}\n"
+    assert same_output(first("README.md", "text"), answer)
+
+    lines = printed.splitlines()
+    assert len(lines) <= 12
+    assert lines[-1].startswith(f"report: {tmp_path / 'lake'}")
+    assert " ".join(str(result.certificate).split()) in " ".join(printed.split())
+    assert not re.search(r"\b(lemma|theorem|epoch|eta|beta|regime)\b", printed)
+
+    truth = studies[0].domain.column("chlorophyll")
     classes = result.classify()
-    assert str(result.certificate) in capsys.readouterr().out
     assert classes.above.sum() >= 50
     assert not (classes.above & (truth < 7.0)).any()
     assert not (classes.below & (truth >= 7.0)).any()

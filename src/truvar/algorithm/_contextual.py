@@ -22,7 +22,7 @@ Score = Callable[[Array], Array]  # (q, d) -> (q,)
 def within_context(
     policy_context: PolicyContext, given: ContextSlice, measured: Sequence[tuple[Action, float]]
 ) -> PolicyContext:
-    """Return the view of a policy if an optimum is looked for in a given context only.
+    """Return the view of a policy if an optimum is sought in a given context only.
 
     Otherwise a context whose values are low throughout would have nothing to gain, as its best
     point is not the best of all. A level set is the same in every context.

@@ -39,7 +39,7 @@ from truvar.models.observations import Observations
 from truvar.models.priors import Prior
 from truvar.models.surrogate import Surrogate
 
-MAX_PRICED_QUANTITIES = 4  # with costs of their own: every set of them is a column of the table
+MAX_PRICED_QUANTITIES = 4  # with their own costs: every set of them is a column of the table
 MIN_FEASIBILITY = 0.9  # probability that a recommended point satisfies all requirements
 
 Values = Mapping[str, float]
@@ -449,13 +449,13 @@ def _measured_sets(
     """Return the sets of quantities that can be measured together, that of all first.
 
     Raises:
-        InvalidArgumentError: If there are too many quantities with costs of their own.
+        InvalidArgumentError: If there are too many quantities with their own costs.
     """
     if not prices or len(names) == 1:
         return (tuple(names),)
     if len(names) > MAX_PRICED_QUANTITIES:
         raise InvalidArgumentError(
-            f"at most {MAX_PRICED_QUANTITIES} quantities can have costs of their own, got "
+            f"at most {MAX_PRICED_QUANTITIES} quantities can have their own costs, got "
             f"{len(names)}; leave out the costs of quantities, so that all are always measured"
         )
     sizes = range(len(names), 0, -1)

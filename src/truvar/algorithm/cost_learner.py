@@ -27,7 +27,7 @@ class CostLearner:
     Args:
         domain: The domain.
         cost: The cost, as `Study` takes it.
-        tasks: The tasks, or None. Each has costs of its own if they are learned.
+        tasks: The tasks, or None. Each has its own costs if they are learned.
         seed: Seed of the fits.
 
     Attributes:

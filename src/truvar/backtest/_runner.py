@@ -1,6 +1,6 @@
 """Run all parts of a backtest in processes or on a cluster, and keep finished runs on disk.
 
-Every replicate starts at a random point of its own, the same for all policies, and has its own
+Every replicate starts at its own random point, the same for all policies, and has its own
 noise. A run depends only on the problem, the truth, the policy, the seed and the replicate, so the
 results are the same however the work is spread.
 """
@@ -171,7 +171,7 @@ class _Run:
             digest.update(np.ascontiguousarray(array).tobytes())
         digest.update(
             f"{study.kernel!r} {version('truvar')}".encode()
-        )  # the kernel may come from a file of its own
+        )  # the kernel may come from its own file
         return digest.hexdigest()[:24]
 
 
@@ -245,7 +245,7 @@ def _execute(runs: Sequence[_Run], jobs: int, executor: Any) -> Iterator[tuple[_
 
 
 class _RunCache:
-    """Finished runs on disk, each in a file of its own that is written completely or not at all.
+    """Finished runs on disk, each in its own file that is written completely or not at all.
 
     Args:
         folder: Folder of the backtest. None: nothing is kept.

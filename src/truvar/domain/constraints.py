@@ -81,7 +81,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ValueComparison:
-    """A column compared with values of its own, such as "saga", True or "2026-05-01".
+    """A column compared with its own values, such as "saga", True or "2026-05-01".
 
     Attributes:
         column: Name of the column.
@@ -272,7 +272,7 @@ _VALUE_OPERATORS: dict[
 def _value_comparison(
     operator: ast.cmpop, left: ast.expr, right: ast.expr, text: str, names: dict[str, str]
 ) -> ValueComparison | None:
-    """Return a comparison of a column with values of its own; None if it is one of numbers."""
+    """Return a comparison of a column with its own values; None if it is one of numbers."""
     if isinstance(operator, (ast.In, ast.NotIn)):
         listed = [_value(each) for each in getattr(right, "elts", [])]
         if not isinstance(left, ast.Name) or not listed or None in listed:

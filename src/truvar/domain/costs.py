@@ -198,7 +198,7 @@ class Tasks:
 
     Attributes:
         covariance: Symmetric, positive semi-definite matrix between the tasks; None: learned from
-            the measurements, with a unit and a constant mean of its own for every task.
+            the measurements, with a unit and its own constant mean for every task.
         names: Name of each task, the target first.
         noise: Noise variance of each task, or with noise levels one per level for each task; None:
             that of the study, and one that is learned is learned for each task.

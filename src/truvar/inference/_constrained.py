@@ -89,7 +89,7 @@ class _ConstrainedInference(GoalInference):
     def certainty(
         self, inputs: StatementInputs, means: Array, variances: Array, weights: Array
     ) -> Array:
-        """Return 1: what keeps points undecided is looked for in studies of one quantity."""
+        """Return 1: causes of undecided points are sought in studies of one quantity."""
         return np.ones(means.shape[1])
 
     def is_clearly_open(self, learner: ActiveLearner) -> bool:
@@ -147,7 +147,7 @@ def _statements(source: SeveralSource) -> JointStatements:
     values = sign * source.draw(lead, points, N_DRAWS)  # signed: high is good
     inside = source.held(points, N_DRAWS)
     feasible = np.where(inside, values, -np.inf)
-    # The recommended point is a row of its own, which an excluded one must not win by.
+    # The recommended point is its own row, which an excluded one must not win by.
     highest = feasible[1:].max(axis=0, initial=-np.inf)
     highest = np.maximum(highest, feasible[0])
     exists = np.isfinite(highest)

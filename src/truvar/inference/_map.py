@@ -106,7 +106,7 @@ def _map_goal(goal: Goal) -> Map:
 
 def _own(statements: JointStatements) -> MapStatements:
     if not isinstance(statements, MapStatements):
-        raise AssertionError("a map has statements of its own")
+        raise AssertionError("a map has its own statements")
     return statements
 
 

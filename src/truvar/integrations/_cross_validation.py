@@ -62,7 +62,7 @@ NEIGHBOURS = 24  # of each of them, whenever the model is fitted
 BATCH = 8
 # The default policy decides for about 10 ms per fit. If one of the first fits takes less than five
 # times as long, fits count as cheap, and quick races decide instead. Processor time counts, as it
-# hardly depends on other work; but a fit may also wait for processes or devices of its own, and
+# hardly depends on other work; but a fit may also wait for processes or its own devices, and
 # then it is not cheap.
 CHEAP_SECONDS = 0.05
 CHEAP_WAIT = 1.0  # seconds by the clock

@@ -9,7 +9,7 @@ does the rest.
 | power of the transform | 1, unless another makes the observations much more probable |
 | outliers | left out (see `outliers` and `relevance_pursuit`) |
 | noise | known where it is given with the value; else one variance, or its logarithm linear in the coordinates |
-| least noise | e^-12 of the variance of the values; e^-18 if an optimum is looked for: values near it hardly differ |
+| least noise | e^-12 of the variance of the values; e^-18 if an optimum is sought: values near it hardly differ |
 | size of the sample | 16 members up to 150 observations, 8 up to 500, then 4 |
 | nothing measured beyond the threshold yet, or all values alike | every second member is from the prior |
 """

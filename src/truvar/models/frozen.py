@@ -182,7 +182,7 @@ class FrozenMember:
         floor = JITTER_SHARE * float(self.prior_variance(points[:1])[0])
         uncertain = variance > floor
         sd = np.sqrt(np.where(uncertain, variance, 0.0))
-        # Every point has random numbers of its own, used or not: if rounding moves a point across
+        # Every point has its own random numbers, used or not: if rounding moves a point across
         # the floor on another processor, the draws at the others stay what they were.
         normal = rng.standard_normal((len(points), count))
         chosen = pivots[uncertain[pivots]]

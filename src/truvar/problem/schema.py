@@ -1,6 +1,6 @@
 """Schema of problem files: one set of pydantic models for TOML files, Python dicts and HTTP bodies.
 
-`ProblemSpec` is a whole problem, each of its sections a model of its own. Rules between keys are
+`ProblemSpec` is a whole problem, each of its sections a model. Rules between keys are
 checked here too; what needs the data (columns of a table, options of a policy class) is checked
 when the study is built (`truvar.problem.build`). This module imports no numerical library, so that
 `truvar schema` is quick.
@@ -1140,7 +1140,7 @@ class StudySpec(StrictModel):
         expects("a table of vehicles such as {boat-1 = {speed = 2}}", parts=True),
     ] = Field(
         default={},
-        description="Vehicles or crews by name, each with a position of its own.",
+        description="Vehicles or crews by name, each with its own position.",
         examples=[{"boat-1": {}, "boat-2": {"speed": 2.0, "budget": 300}}],
     )
     quantities: Annotated[

@@ -162,7 +162,7 @@ _OUTCOMES = {
 
 def _head(answers: ProblemAnswers) -> str:
     return (
-        "# A problem of truvar: what can be measured, what is looked for, and what it costs.\n"
+        "# A problem of truvar: what can be measured, what is sought, and what it costs.\n"
         "# Check it with `truvar new THIS_FILE --check`; all keys: "
         "docs/reference/problem-file.md.\n"
         f"name = {_text(answers.name)}\n"

@@ -203,7 +203,7 @@ class Server:
         return self.study(new_name)
 
     def delete(self, name: str) -> None:
-        """Delete a study with all its events, for good. The log of the server tells of it.
+        """Delete a study with all its events permanently. The server logs it.
 
         Args:
             name: Its name.

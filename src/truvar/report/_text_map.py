@@ -323,7 +323,7 @@ def _legend(data: PlotData, terminal: TerminalStyle) -> str:
     classes = [f"{letters[name]} {label}" for name, _, label in data.classes()]
     note = [f"({data.confidence_note})"]
     columns = sum(len(f"   x {label}") for _, _, label in data.classes()) + len(note[0]) + 2
-    if not terminal.is_terminal or columns <= terminal.width:  # else on a line of its own
+    if not terminal.is_terminal or columns <= terminal.width:  # else on its own line
         classes += note
         note = []
     marks = []

@@ -73,7 +73,7 @@ class GoalView:
         return ("undecided",)
 
     def word(self, name: str) -> str:
-        """Return the word for a class: "above" unless it has a name of its own."""
+        """Return the word for a class: "above" unless it has its own name."""
         return name
 
     @property

@@ -1,6 +1,6 @@
 """Processes that make the choices of a server, and handle the uploads, that take long.
 
-Work in a process of its own does not slow down other requests, can be given a time limit, and can
+Work in its own process does not slow down other requests, can be given a time limit, and can
 be given up: the process is ended. It stores its result at the end, in one transaction, so that work
 which is given up leaves no trace. Processes are started when they are needed and end after some
 idle minutes.

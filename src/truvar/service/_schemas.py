@@ -100,7 +100,7 @@ class Rename(StrictModel):
 
 
 class Delete(StrictModel):
-    """A study to delete for good."""
+    """A study to delete permanently."""
 
     confirm: Annotated[str, Field(description="The name of the study, again, as a confirmation.")]
 

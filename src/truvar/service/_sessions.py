@@ -245,7 +245,7 @@ class StudySessions:
     async def choose(self, name: str, request: ChoiceRequest) -> dict[str, Any]:
         """Return the answer to a request for suggestions.
 
-        A choice that is expected to take long is made in a process of its own. One that is
+        A choice that is expected to take long is made in its own process. One that is
         cancelled, in a process or not, leaves no trace.
 
         Args:
@@ -379,7 +379,7 @@ class StudySessions:
     async def upload(self, upload: Upload) -> bytes:
         """Do what an upload asks for, and return the answer in JSON.
 
-        One that may take long is handled in a process of its own. If it is cancelled there, it
+        One that may take long is handled in its own process. If it is cancelled there, it
         leaves no trace.
 
         Args:
@@ -444,7 +444,7 @@ class StudySessions:
         await self._administer(name, work)
 
     async def delete(self, name: str, author: str) -> int:
-        """Delete a study for good, and return the number of events that it had.
+        """Delete a study permanently and return the number of events that it had.
 
         The log of the server tells of it, and the store keeps a line.
 

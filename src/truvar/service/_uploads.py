@@ -75,7 +75,7 @@ class Upload:
 
     @property
     def takes_long(self) -> bool:
-        """Whether it may take more than a second, so that it is handled in a process of its own."""
+        """Whether it may take more than a second, so that it is handled in its own process."""
         if self.kind == "study":
             events = self.content.get("events")
             return self.size > MAX_LIGHT_STUDY or (

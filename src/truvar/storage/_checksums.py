@@ -2,7 +2,7 @@
 
 The checksum of an event covers the checksum of the event before it, so that a changed, missing or
 moved event shows. The row of a study holds the number of its events and the checksum of the last
-one, so that missing last events show too, and a checksum of its own. `migrations.version_3` and
+one, so that missing last events show too, and its own checksum. `migrations.version_3` and
 `version_4` compute the same checksums for older stores.
 """
 

@@ -26,7 +26,7 @@ class InMemoryEventLog:
         locked_objects.add(self)
 
     def __reduce__(self) -> Any:
-        return InMemoryEventLog, (self._events,)  # a copy has a lock of its own
+        return InMemoryEventLog, (self._events,)  # a copy has its own lock
 
     @property
     def fork_lock(self) -> Lock:

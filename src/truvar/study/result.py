@@ -153,7 +153,7 @@ class Result(MapProperties):
         measured: Rows of the points where the target was measured, in order.
         outliers: Ids of the measurements that the model leaves out as outliers.
         excluded: Points that are not measured: excluded by the user, or where a measurement failed.
-            A level set states their class like that of any other point; an optimum is looked for
+            A level set states their class like that of any other point; an optimum is sought
             among the others.
         feasibility: Probability that a measurement succeeds, 0 where it is excluded.
         n_failed: Number of measurements that failed.

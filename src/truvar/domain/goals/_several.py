@@ -1,6 +1,6 @@
 """Goals about several quantities: the region where all requirements hold, and an optimum within one.
 
-Each quantity has a model of its own. `Goal.parts` has the goal of each quantity by its name; the
+Each quantity has its own model. `Goal.parts` has the goal of each quantity by its name; the
 first one leads: reports that show one quantity show that one. The sets M, H and L of the whole
 follow from those of the parts: a point is in H if every requirement holds there, and in L if one of
 them fails.
@@ -85,7 +85,7 @@ def probability_of(
 
 @dataclass(frozen=True, init=False)
 class AllOf(Goal):
-    """Find the points where several requirements hold, each about a quantity of its own.
+    """Find the points where several requirements hold, each about its own quantity.
 
     Args:
         goals: The requirements: `LevelSet(80, of="yield")`, `LevelSet(below=1, of="impurity")` or

@@ -518,7 +518,7 @@ def _check_outcome(prior: Prior, outcome: Outcome, family: Learned | None) -> No
     given = [what for what, is_given in refused.items() if is_given]
     if given:
         raise InvalidModelError(
-            f"with outcome {outcome.name!r} the model is learned on a scale of its own, got "
+            f"with outcome {outcome.name!r} the model is learned on its own scale, got "
             f"{' and '.join(given)}; leave it out, or leave out the outcome"
         )
 

@@ -56,7 +56,7 @@ def router(sessions: StudySessions, _: ServiceLimits) -> APIRouter:
         return json_response({"name": body.name})
 
     @routes.post(
-        "/studies/{name:path}/delete", summary="Delete a study for good; log and store tell of it"
+        "/studies/{name:path}/delete", summary="Delete a study permanently; log and store record it"
     )
     async def delete(
         request: Request, name: StudyName, body: Delete, author: Author = None
