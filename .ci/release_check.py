@@ -103,11 +103,17 @@ def try_wheel(wheel: Path, folder: Path) -> None:
     run(truvar, "--help", cwd=folder)
     if wheel.name.split("-")[1] not in run(truvar, "--version", cwd=folder):
         raise SystemExit("truvar --version is not the wheel's")
+    print(run(python, "-c", readme_example(folder), cwd=folder), end="")
+
+
+def readme_example(folder: Path) -> str:
+    """Return the README's example; the tables that it reads are copied to the folder."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"^```python\n(.*?)^```$", readme, re.M | re.S)
     if example is None:
         raise SystemExit("README.md has no example")
-    print(run(python, "-c", example[1], cwd=folder), end="")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    return example[1]
 
 
 def optional_libraries() -> set[str]:

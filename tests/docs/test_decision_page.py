@@ -51,3 +51,12 @@ def test_the_readme_has_the_figure_of_the_page() -> None:
     claim = " ".join(readme.split("- **Compared at equal cost.**")[1].split("\n- ")[0].split())
     assert f"its error is {stated} of that of the best other program" in claim
     assert ("not a clear lead" in claim) == (float(high) >= 1)  # the interval includes a draw
+
+
+def test_the_note_has_the_figures_of_the_page() -> None:
+    note = (ROOT / "docs" / "note.md").read_text(encoding="utf-8")
+    field = " ".join(note.split("**The field.**")[1].split("\n\n")[0].split())
+    for line in [line for line in page().splitlines() if line.startswith("| [")][:2]:
+        mean, level = cells(line)[1:3]
+        assert f" {mean.replace('**', '')} " in field
+        assert f"over {level.split()[2]} problems" in field

@@ -7,8 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-from docs.pages import blocks
 from tests.repository.test_layers import OPTIONAL
+from tests.repository.test_packaging import release_check
 
 from truvar import __version__
 
@@ -47,8 +47,7 @@ def without_extras(code: str, folder: Path) -> str:
 
 
 def test_the_light_core_runs_the_readme_and_shows_its_help(tmp_path: Path):
-    example = next(block for block in blocks(text("README.md")) if block.kind == "python")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")  # where README's reader is
-    out = without_extras(f"{example.code}\nfrom truvar.cli import main\nmain(['--help'])", tmp_path)
+    example = release_check().readme_example(tmp_path)  # as `make release-check` runs it
+    out = without_extras(f"{example}\nfrom truvar.cli import main\nmain(['--help'])", tmp_path)
     assert "each with a probability of at least 95 %, given the model" in out
     assert "usage: truvar" in out
