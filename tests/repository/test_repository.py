@@ -4,9 +4,11 @@ commands."""
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from tests.repository.test_packaging import release_check
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,6 +66,16 @@ def test_no_file_names_a_machine_or_a_download_host(tracked_files):
                 for match in UNWANTED.finditer(line)
             ]
     assert not found
+
+
+def test_every_tracked_file_is_in_the_sdist_or_left_out_by_name(tracked_files):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    sdist = project["tool"]["hatch"]["build"]["targets"]["sdist"]
+    included = {name.strip("/") for name in sdist["include"]}
+    included |= {"pyproject.toml", "README.md", "LICENSE", ".gitignore"}  # always part of it
+    left_out = {name.strip("/") for name in release_check().NOT_IN_SDIST}
+    assert {path.relative_to(ROOT).parts[0] for path in tracked_files} == included | left_out
+    assert not included & left_out
 
 
 def test_unwanted_text_is_recognised():
