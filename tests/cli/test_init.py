@@ -37,6 +37,15 @@ def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
+@pytest.mark.parametrize("typed", ["0.2", "±0.2", "+-0.2", "+/- 0,2"])
+def test_a_standard_deviation_may_be_typed_as_it_is_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    answer(monkeypatch, "", "", "oxygen (mg/l)", "below", "4", typed, "1", "", "")
+    assert main(["init", "pond.csv"]) == 0
+    assert tv.load_problem("pond.toml").spec["noise"] == {"sd": 0.2}
+
+
 def test_init_asks_and_writes_a_commented_problem_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

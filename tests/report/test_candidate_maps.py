@@ -34,7 +34,7 @@ def survey(frame: pd.DataFrame, steps: int = 12, **options: Any) -> tv.Study:
     cost = tv.Cost(1, travel=tv.GreatCircle("lon", "lat", 0.1), start={"lon": 18.5, "lat": 53.9})
     study = tv.Study(domain, tv.LevelSet(below=4), cost=cost, **options)
     for _ in range(steps):
-        suggestion = study.ask(**({"vehicle": "north"} if options else {}))
+        suggestion = study.ask(**({"vehicle": "north"} if "vehicles" in options else {}))
         study.tell(suggestion, 7 - suggestion.point["depth_m"] / 15 + suggestion.point["lon"] - 18)
     return study
 
@@ -48,14 +48,70 @@ def test_depths_of_a_station_are_facets() -> None:
     frame = stations()
     figure = survey(frame).plot(kind="map")
     titles = [ax.get_title(loc="left") for ax in figure.axes]
+    layers = ("probability: below 4", "class", "mean", "standard deviation")
     assert titles == [
-        f"{layer}, depth (m) {depth}"
-        for layer in ("probability: below 4", "class")
+        f"{layer}\ndepth (m) {depth}" if depth == 5 else f"depth (m) {depth}"
+        for layer in layers
         for depth in (5, 20, 60)
     ]
     for ax, depth in zip(figure.axes, (5.0, 20.0, 60.0), strict=False):
         shown = frame[frame["depth_m"] == depth][["lon", "lat"]].to_numpy()
         assert sorted(map(tuple, offsets(ax))) == sorted(map(tuple, shown))
+
+
+def test_no_depth_is_in_two_facets() -> None:
+    study = survey(stations((1.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)), steps=0)
+    axes = study.plot(kind="map").axes
+    titles = [ax.get_title(loc="left").splitlines()[-1] for ax in axes]
+    assert titles == ["depth (m) 1 to 10", "depth (m) 20 to 30", "depth (m) 45 to 60"]
+    assert sum(len(offsets(ax)) for ax in axes) == len(study.domain)
+
+
+@pytest.mark.parametrize("kind", ["map", "route", None])
+def test_titles_marks_and_the_scale_bar_leave_each_other_free(kind: str | None) -> None:
+    study = survey(stations((5.0, 20.0, 60.0, 80.0)), quantity="oxygen", unit="mg/l")
+    figure = study.plot() if kind is None else study.plot(kind=kind)
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    titles = [ax._left_title for ax in figure.axes if "\n" not in ax.get_title(loc="left")]
+    boxes = [title.get_window_extent(renderer) for title in titles if title.get_text()]
+    boxes += [ax.get_tightbbox(renderer) for ax in figure.axes if ax.get_label() == "<colorbar>"]
+    assert not any(box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[:k])
+    ax = figure.axes[0]
+    assert ax.get_aspect() == pytest.approx(1 / math.cos(math.radians(54.5)), rel=0.01)
+    (bar,) = [each for each in ax.get_children() if type(each).__name__ == "AnchoredOffsetbox"]
+    box = bar.get_window_extent(renderer)
+    marks = [line.get_xydata() for line in ax.lines if line.get_marker() == "s"]
+    assert len(marks) == 1  # the start
+    drawn = ax.transData.transform(np.vstack([*marks, *(c.get_offsets() for c in ax.collections)]))
+    assert not any(box.contains(*at) for at in drawn)
+
+
+def test_the_map_is_as_tall_as_its_panels() -> None:
+    wide = survey(stations(), steps=0).plot(kind="map")
+    wide.canvas.draw()
+    ends = [ax.get_window_extent() for ax in wide.axes]
+    drawn = max(end.y1 for end in ends) - min(end.y0 for end in ends)
+    assert drawn > 0.6 * wide.bbox.height
+
+
+def test_depth_increases_downwards_and_legends_name_only_marks_that_are_drawn() -> None:
+    figure = survey(stations(), quantity="oxygen", unit="mg/l").plot(
+        kind="map", columns=["lon", "depth_m"]
+    )
+    low, high = figure.axes[0].get_ylim()
+    assert low > high
+    assert "start" not in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_figures_name_the_unit_of_the_threshold_and_the_place() -> None:
+    study = survey(stations((5.0,)), quantity="oxygen", unit="mg/l")
+    texts = [text.get_text() for text in study.plot(kind="slices").legends[0].get_texts()]
+    assert "threshold 4 mg/l" in texts
+    assert "measured values: oxygen (mg/l)" in [
+        ax.get_title(loc="left") for ax in study.plot(kind="convergence").axes
+    ]
+    assert re.search(r"point S\d+-5 \(lon", study.plot(kind="slices")._suptitle.get_text())
 
 
 def test_a_degree_of_longitude_is_shorter_than_one_of_latitude() -> None:
@@ -78,9 +134,8 @@ def test_one_depth_is_drawn_by_probability_class_mean_and_sd() -> None:
 
 def test_an_empty_study_shows_no_field() -> None:
     figure = survey(stations(), steps=0).plot(kind="map")
-    assert {ax.get_title(loc="left").partition(",")[0] for ax in figure.axes} == {
-        "candidates: there is no model yet"
-    }
+    title = figure.axes[0].get_title(loc="left")
+    assert title.splitlines()[0] == "candidates: there is no model yet"
     assert all(ax.collections[0].get_array() is None for ax in figure.axes)
 
 
@@ -107,7 +162,7 @@ def test_other_columns_can_be_chosen() -> None:
 
 def test_the_overview_is_a_map_too() -> None:
     titles = [ax.get_title(loc="left") for ax in survey(stations()).plot().axes]
-    assert titles[0] == "probability: below 4, depth (m) 5"
+    assert titles[:4] == ["probability: below 4\ndepth (m) 5", *titles[1:3], "class\ndepth (m) 5"]
     assert titles[-2:] == ["measured values", "share of the points"]
 
 

@@ -331,7 +331,10 @@ def test_from_a_problem_file_to_a_plotter_and_a_map(
     assert study.result().domain.points[:, 0].max() < 18.5
     capsys.readouterr()
     assert main(["ask", "bay.db", "-n", "2", "--gpx", "next.gpx", "--csv", "next.csv"]) == 0
-    assert "written: next.gpx" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith("\n\nwritten: next.gpx, next.csv\n")
+    study.refresh()
+    home = json.loads(tv.save_waypoints(study, "next.plan").read_text())["mission"]
+    assert home["plannedHomePosition"] == [54.1, 18.1, 0]  # the start, not the first waypoint
     names = geopandas.read_file("next.gpx", layer="waypoints")["name"].tolist()
     assert names == pd.read_csv("next.csv")["label"].tolist()
     assert main(["export", "bay.db", "--waypoints", "-o", "again.kml"]) == 0

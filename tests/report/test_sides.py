@@ -50,6 +50,23 @@ def test_the_certificate_states_the_points_below_first(study: tv.Study) -> None:
     assert re.search(r": \d+ above 0\.", only_above.result().certificate.statement)
 
 
+def test_the_report_states_the_share_of_the_points_below(study: tv.Study, tmp_path) -> None:
+    named = tv.Study(
+        DOMAIN, study.goal, kernel=RBF(0.5), mean=0.0, noise=1e-4, quantity="oxygen", unit="mg/l"
+    )
+    for row in study.measurement_records():
+        named.tell(row.point, row.value)
+    path = tmp_path / "report.html"
+    write_html_report(named, path)
+    share = named.result().share_above
+    tile = re.search(
+        r"<[^>]*>([\d.]+) %</[^>]*>\s*<[^>]*>of the points below 0 mg/l",
+        path.read_text(encoding="utf-8"),
+    )
+    assert tile is not None
+    assert tile[1] == f"{100 * (1 - share.mean):.3g}"
+
+
 def test_the_points_below_are_dense_in_the_map_of_the_terminal(study: tv.Study) -> None:
     lines = text_map(study, TerminalStyle(80)).splitlines()
     rows = [line.split("│")[1] for line in lines if "│" in line]

@@ -99,6 +99,17 @@ def test_bands_and_the_points_between_two_thresholds_are_counted():
     assert re.match(r"\d+ above 6, \d+ below 4, \d+ undecided\.", details)
 
 
+def test_numbers_have_the_unit_of_the_quantity():
+    named = {"quantity": "oxygen", "unit": "mg/l"}
+    headline, _ = words(measured(tv.LevelSet(below=4), **named))
+    assert re.fullmatch(r"\d+ of 120 points are below 4 mg/l", headline)
+    headline, details = words(measured(tv.Map(accuracy=0.3), **named))
+    assert re.fullmatch(r"Known to ± \S+ mg/l at 99 % of the points", headline)
+    assert re.match(r"At all points ± \S+ mg/l\.", details)
+    _, details = words(measured(tv.Maximize(), **named))
+    assert re.match(r"Its oxygen is \S+ mg/l \(95 %", details)
+
+
 def test_nothing_decided_is_said():
     study = study_of(tv.LevelSet(5))
     study.tell(study.domain.point(0), 5.0, noise=100.0)

@@ -52,7 +52,7 @@ def test_an_explanation_has_expected_value_chance_effect_and_cost():
     text = repr(found)
     assert f"expected value  {format_uncertain(found.mean, found.sd)} mg/l" in text
     assert "chance to be above 0.5; " in text
-    assert f"of {found.lookahead.undecided} undecided points" in text
+    assert f"of {found.lookahead.undecided} points that the policy has not decided" in text
     assert "cost            3\n" in text
     assert f"study.tell({suggestion.id}, VALUE)" in text
     assert study.explain(suggestion.id) == found

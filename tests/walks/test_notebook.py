@@ -127,7 +127,7 @@ def test_a_batch_is_a_table_with_expected_values_and_reasons(walk):
     table = shown(outputs["second batch"], "text/html")
     assert "expected value" in table
     assert "chance to be above" in table
-    assert "undecided points" in table
+    assert "points that the policy has not decided" in table
     assert shown(outputs["second batch"], "text/plain").startswith("4 suggestions")
     assert "why" in shown(outputs["why"], "text/html")
 

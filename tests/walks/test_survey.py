@@ -19,6 +19,8 @@ from tests.helpers.page import DESKTOP, PHONE, TIMEOUT, wait_until
 from tests.helpers.server import browser, store_url
 from tests.helpers.terminal import in_terminal
 
+import truvar as tv
+
 GPX = "{http://www.topografix.com/GPX/1/1}"
 DEPTHS = (5.0, 20.0, 40.0, 60.0, 80.0)
 ANSWERS = (
@@ -161,6 +163,43 @@ def _gpx(path: str) -> ElementTree.Element:
 def _features(path: str) -> list[dict]:
     features = json.loads(Path(path).read_text())["features"]
     return [each for each in features if each["geometry"]["type"] == "Point"]
+
+
+def test_the_form_understands_the_table_as_init_does(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi", reason="needs truvar[service]")
+    from benchmarks.service import server
+
+    table = stations().assign(date=[f"2024-05-{1 + k % 9:02d}" for k in range(300)])
+    with server(store_url(tmp_path / "form.db")) as url, browser() as chromium:
+        page = chromium.new_page(**PHONE, service_workers="block")
+        page.set_default_timeout(TIMEOUT)
+        page.goto(f"{url}/#/new")
+        content = table.to_csv(index=False).encode()
+        page.locator(".drop input").set_input_files(
+            {"name": "crew.csv", "mimeType": "text/csv", "buffer": content}
+        )
+        page.get_by_text("crew.csv: 300 rows").wait_for()
+        roles = page.locator(".columns select").evaluate_all("all => all.map((one) => one.value)")
+        coordinates = ["coordinate"] * 3
+        assert roles == ["label", "unused", *coordinates, "unused", "unused"]
+        page.get_by_label("Quantity").fill("oxygen")
+        page.get_by_role("textbox", name="Unit optional").fill("mg/l")
+        page.get_by_label("Find").select_option("level_set_below")
+        page.get_by_label("Threshold", exact=True).fill("4")
+        page.get_by_label("Noise of a measurement").fill("0.2")
+        page.get_by_label("Speed or cost").fill("8")
+        page.get_by_label("In", exact=True).select_option("kn")
+        page.get_by_label("Harbour, longitude").fill("18.6")
+        page.get_by_label("Harbour, latitude").fill("54.5")
+        page.locator(".preview").get_by_text("Where is oxygen below 4 mg/l?").wait_for()
+        page.get_by_role("button", name="Create the study").click()
+        page.locator(".answer", has_text="Where is oxygen below 4 mg/l?").wait_for()
+        page.get_by_role("button", name="Suggest next").click()
+        page.locator(".suggestion", has_text="KB00").wait_for()
+    study = tv.load(store_url(tmp_path / "form.db"))
+    assert study.vehicle_statuses[0].start == {"longitude": 18.6, "latitude": 54.5}
+    assert study.pending[0].noise == pytest.approx(0.04)
+    assert study.pending[0].cost > 1  # the base and the leg from the harbour
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -96,6 +96,7 @@ def test_a_person_works_on_the_phone_with_and_without_a_network(tmp_path: Path) 
         # reconnects: the value arrives once, and the banner goes
         context.set_offline(False)
         page.locator('.measurements tr[data-id="1"]').wait_for()
+        assert "oxygen (mg/l)" in page.locator(".measurements thead").all_text_contents()[0]
         page.locator("#offline").wait_for(state="hidden")
         page.locator("#unsent").wait_for(state="hidden")
         page.locator(".connection.live").wait_for()

@@ -107,8 +107,8 @@ def _ask(arguments: argparse.Namespace) -> int:
     print(
         "\n\n".join(suggestion_card(study, suggestion, terminal, command) for suggestion in batch)
     )
-    for _, path in files:
-        print(f"\nwritten: {path}")
+    if files:
+        print(f"\nwritten: {', '.join(str(path) for _, path in files)}")
     repeated = repeated_places(batch)
     if repeated is not None:
         print()

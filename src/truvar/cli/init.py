@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -156,7 +157,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         accuracy = ask("Accuracy: know the value everywhere within ± ...", None, _number)
     noise = None
     if outcome is None:
-        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _optional_number)
+        noise = ask("Standard deviation of a measurement (empty: learn it)", "", _precision)
     cost = ask("Cost of a measurement, in any unit, or learned", "1", _cost)
     travel: dict[str, float] = {}
     over_earth = voyage(columns, arguments, ask)
@@ -304,6 +305,11 @@ def _number(answer: str) -> float:
 def _cost(answer: str) -> float | None:
     """Return a cost; None: it is only known afterwards, and learned."""
     return None if answer.lower() == "learned" else _number(answer)
+
+
+def _precision(answer: str) -> float | None:
+    """Return a standard deviation, which may have the sign that it is shown with: ±0.2."""
+    return _optional_number(re.sub(r"^(±|\+/?-)\s*", "", answer))
 
 
 def _optional_number(answer: str) -> float | None:

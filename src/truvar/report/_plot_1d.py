@@ -16,7 +16,7 @@ from truvar.report._plot_data import (
     order_shades,
     star,
 )
-from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.formatting import column_label, column_ticks
 from truvar.report.style import INK
 
 STRIP_HEIGHT = 0.035  # of the classes at the bottom, as a share of the height of the axes
@@ -35,9 +35,7 @@ def draw_curve(ax: Any, data: PlotData) -> None:
     if data.truth is not None:
         ax.plot(x, data.truth[order], color=INK, lw=1, ls="--", label="truth")
     for threshold in data.thresholds:
-        ax.axhline(
-            threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
-        )
+        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=data.threshold_text(threshold))
     if len(data.measured):
         measured = data.measured[:, 0]
         ax.errorbar(

@@ -18,7 +18,7 @@ from truvar.report._plot_data import (
     star,
 )
 from truvar.report._plot_infeasible import draw_infeasible
-from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.formatting import column_label, column_ticks
 from truvar.report.goal_views import optimum_name
 from truvar.report.style import INK
 
@@ -42,9 +42,9 @@ def draw_mean(ax: Any, data: PlotData) -> None:
     _draw_route(ax, data)
     handles = [*_route_handles(data), *draw_infeasible(ax, data)]
     if data.thresholds:
-        shown = ", ".join(map(format_number, data.thresholds))
         line = style.import_matplotlib("lines").Line2D
-        handles.insert(0, line([], [], color=INK, lw=1.8, label=f"threshold {shown}"))
+        label = data.threshold_text(*data.thresholds)
+        handles.insert(0, line([], [], color=INK, lw=1.8, label=label))
     add_legend(ax, handles, max_columns=5)
 
 

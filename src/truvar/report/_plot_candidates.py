@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,12 @@ _KILOMETRES_PER_DEGREE = 111.2  # of latitude
 _BAR_SHARE = 0.25  # largest share of the width that a scale bar takes
 _MARKS = (3.0, 60.0)  # smallest and largest area of a mark in square points
 _INK_OF_ALL_MARKS = 5000.0  # square points that all marks of a panel take together
+_BAR_ROOM = 0.12  # share of the height that is kept free for the scale bar
+_MARGIN = 1.1  # inches, of a figure around its maps
+_TITLE_HEIGHT = 0.45  # inches, above a map
+_PANEL_RATIO = 0.67  # of the height to the width of a map that is not over degrees
+_HEIGHTS = (4.0, 14.0)  # inches, smallest and largest height of a figure
+START_MARK = {"marker": "s", "ms": 6, "mfc": "white", "mec": style.INK, "mew": 1.4}
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,36 @@ def map_columns(domain: Domain, names: Sequence[str] | None = None) -> MapColumn
     return MapColumns(x, y, in_degrees)
 
 
+def map_size(
+    data: PlotData, columns: MapColumns, width: float, max_rows: int | None = None
+) -> tuple[float, float]:
+    """Return the width and height in inches of a figure with the maps of `draw_candidates`."""
+    facets = _facets(data.domain, columns)
+    layers = _layers(data)
+    across, down = _shape(layers[:max_rows] if len(facets) > 1 else layers, facets)
+    lows, highs = data.domain.bounds[[columns.x, columns.y]].T
+    ratio = _PANEL_RATIO
+    if columns.is_degrees and (highs > lows).all():
+        ratio = float((highs - lows)[1] / (highs - lows)[0]) * _aspect(data, columns)
+    panel = (width - _MARGIN) / across
+    height = down * (panel * ratio * (1.0 + _BAR_ROOM) + _TITLE_HEIGHT) + _MARGIN
+    return width, min(max(height, _HEIGHTS[0]), _HEIGHTS[1])
+
+
+def _shape(layers: Sequence[Any], facets: Sequence[Any]) -> tuple[int, int]:
+    """Return the number of maps across and down."""
+    if len(facets) > 1:
+        return len(facets), len(layers)
+    across = min(len(layers), 2)
+    return across, -(-len(layers) // across)
+
+
 def draw_candidates(
-    figure: Any, data: PlotData, columns: MapColumns, coastlines: Sequence[Array] = ()
+    figure: Any,
+    data: PlotData,
+    columns: MapColumns,
+    coastlines: Sequence[Array] = (),
+    max_rows: int | None = None,
 ) -> list[Any]:
     """Draw maps of the candidates into a figure, by probability, class, mean and sd.
 
@@ -92,6 +125,7 @@ def draw_candidates(
         data: Data of the study.
         columns: The columns of the maps.
         coastlines: Lines in the same columns, drawn behind the candidates. (q, 2) each
+        max_rows: Number of the layers that are drawn if each has several facets; default: all.
 
     Returns:
         Entries for a legend.
@@ -99,24 +133,26 @@ def draw_candidates(
     facets = _facets(data.domain, columns)
     layers = _layers(data)
     if len(facets) > 1:
-        layers = layers[:2]
+        layers = layers[:max_rows]
         panels = figure.subplots(len(layers), len(facets), squeeze=False, sharex=True, sharey=True)
     else:
-        across = 1 if len(layers) == 1 else 2
-        shape = (-(-len(layers) // across), across)
-        panels = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
+        across, down = _shape(layers, facets)
+        panels = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         panels = panels.reshape(-1, 1)
     for row, draw in zip(panels, layers, strict=True):
         for ax, facet in zip(row, facets, strict=True):
             draw(ax, data, columns, facet.shows(data.domain.points), is_last=ax is row[-1])
-            if facet.title:
-                ax.set_title(f"{ax.get_title(loc='left')}, {facet.title}", loc="left", fontsize=8)
+            if facet.title:  # the layer is named once, since the next title is close
+                layer = f"{ax.get_title(loc='left')}\n" if ax is row[0] else ""
+                ax.set_title(f"{layer}{facet.title}", loc="left", fontsize=9)
             _draw_routes(ax, data, columns, facet)
             _draw_coastlines(ax, coastlines)
             _set_axes(ax, data, columns)
     if columns.is_degrees:
-        _draw_scale_bar(panels[0][0], data, columns)
-    return _handles(data)
+        set_map_axes(panels[0][0], data, columns)  # which share their limits
+    elif _is_depth(data.domain, columns.y):
+        panels[0][0].invert_yaxis()
+    return _handles(data, columns)
 
 
 # -- layers
@@ -231,20 +267,17 @@ class _Facet:
         column: Position of the third column.
         low: Lower end.
         high: Upper end.
-        takes_low: Whether the lower end belongs to it.
     """
 
     title: str = ""
     column: int = 0
     low: float = -math.inf
     high: float = math.inf
-    takes_low: bool = True
 
     def shows(self, points: Array) -> Mask:
         """Return which points (q, d) belong to it."""
         values = points[:, self.column]
-        above = values >= self.low if self.takes_low else values > self.low
-        return np.asarray(above & (values <= self.high))
+        return np.asarray((values >= self.low) & (values <= self.high))
 
 
 def _facets(domain: Domain, columns: MapColumns) -> list[_Facet]:
@@ -262,10 +295,11 @@ def _facets(domain: Domain, columns: MapColumns) -> list[_Facet]:
     distinct = np.unique(values)
     if len(distinct) <= _MAX_FACETS:
         return [_Facet(f"{name} {texts[at]}", third, at, at) for at in distinct.tolist()]
-    edges = distinct[np.linspace(0, len(distinct) - 1, _MAX_FACETS + 1).round().astype(int)]
+    parts = [part.tolist() for part in np.array_split(distinct, _MAX_FACETS)]
     return [
-        _Facet(f"{name} {texts[low]} to {texts[high]}", third, low, high, takes_low=k == 0)
-        for k, (low, high) in enumerate(pairwise(edges.tolist()))
+        _Facet(f"{name} {' to '.join(texts[at] for at in ends)}", third, part[0], part[-1])
+        for part in parts
+        for ends in [part[:1] if len(part) == 1 else (part[0], part[-1])]
     ]
 
 
@@ -281,7 +315,7 @@ def _draw_routes(ax: Any, data: PlotData, columns: MapColumns, facet: _Facet) ->
     for number, (who, way) in enumerate(ways.items()):
         colour = _route_colour(number, who)
         path = way[:, pick]
-        start = _start(data, who, columns)
+        start = start_of(data, who, columns)
         if data.travels and not (who is None and len(ways) > 1):
             if start is not None:
                 path = np.vstack([start, path])
@@ -308,7 +342,7 @@ def _starts(data: PlotData) -> dict[str | None, Any]:
     return {None: None} | {each.name: each.start for each in data.study.vehicle_statuses}
 
 
-def _start(data: PlotData, vehicle: str | None, columns: MapColumns) -> Array | None:
+def start_of(data: PlotData, vehicle: str | None, columns: MapColumns) -> Array | None:
     """Return where a vehicle starts, over the columns of the map; None if that is not known."""
     start = _starts(data)[vehicle]
     names = [data.domain.columns[k] for k in (columns.x, columns.y)]
@@ -340,15 +374,34 @@ def _set_axes(ax: Any, data: PlotData, columns: MapColumns) -> None:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     if columns.is_degrees:
-        middle = math.radians(float(np.mean(data.domain.bounds[columns.y])))
-        ax.set_aspect(1.0 / max(math.cos(middle), 0.05), adjustable="box")
+        ax.set_aspect(_aspect(data, columns), adjustable="box")
+
+
+def _aspect(data: PlotData, columns: MapColumns) -> float:
+    """Return the length of a degree of latitude in degrees of longitude."""
+    middle = math.radians(float(np.mean(data.domain.bounds[columns.y])))
+    return 1.0 / max(math.cos(middle), 0.05)
+
+
+def _is_depth(domain: Domain, k: int) -> bool:
+    """Return whether a column has depths, which increase downwards."""
+    found = geographic_columns(domain)
+    is_named = found is not None and found.depth == domain.columns[k]
+    return is_named and bool(domain.bounds[k][0] >= 0)
+
+
+def set_map_axes(ax: Any, data: PlotData, columns: MapColumns) -> None:
+    """Give axes over degrees their aspect, and a scale bar below all that is drawn."""
+    ax.set_aspect(_aspect(data, columns), adjustable="box")
+    low, high = ax.get_ylim()
+    ax.set_ylim(low - _BAR_ROOM * (high - low), high)
+    _draw_scale_bar(ax, data, columns)
 
 
 def _draw_scale_bar(ax: Any, data: PlotData, columns: MapColumns) -> None:
     """Draw a bar of a round number of kilometres in the lower left corner."""
     low, high = data.domain.bounds[columns.x]
-    latitude = math.radians(float(np.mean(data.domain.bounds[columns.y])))
-    per_degree = _KILOMETRES_PER_DEGREE * max(math.cos(latitude), 0.05)
+    per_degree = _KILOMETRES_PER_DEGREE / _aspect(data, columns)
     longest = _BAR_SHARE * float(high - low) * per_degree
     if longest <= 0:
         return
@@ -365,7 +418,7 @@ def _draw_scale_bar(ax: Any, data: PlotData, columns: MapColumns) -> None:
     ax.add_artist(anchored("lower left", pad=0.3, borderpad=0.4, child=packed, frameon=False))
 
 
-def _handles(data: PlotData) -> list[Any]:
+def _handles(data: PlotData, columns: MapColumns) -> list[Any]:
     line = style.import_matplotlib("lines").Line2D
     handles = list(data.legend_handles()) if data.has_model and data.view.region_map != "sd" else []
     ways = dict.fromkeys(_starts(data), ()) | data.routes
@@ -377,9 +430,8 @@ def _handles(data: PlotData) -> list[Any]:
         label = "measured" if who is None else f"measured by {who}"
         mark = {"marker": "o", "ms": 4, "color": colour, "mec": "white", "mew": 0.5}
         handles.append(line([], [], ls=joined, lw=1.1, label=label, **mark))
-    if any(isinstance(start, dict) for start in _starts(data).values()):
-        marker = {"marker": "s", "ms": 6, "mfc": "white", "mec": style.INK, "mew": 1.4}
-        handles.append(line([], [], ls="", label="start", **marker))
+    if any(start_of(data, who, columns) is not None for who in _starts(data)):
+        handles.append(line([], [], ls="", label="start", **START_MARK))
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
     if data.shows_best:

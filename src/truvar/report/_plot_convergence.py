@@ -101,7 +101,7 @@ def score_name(data: PlotData) -> str:
 
 def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
     """Draw the measured values, with the best so far or the thresholds."""
-    _finish(ax, "measured values")
+    _finish(ax, data.values_title)
     known = np.isfinite(data.values)
     if not known.any():
         _write(ax, "no measurements yet")
@@ -116,7 +116,7 @@ def draw_best(ax: Any, data: PlotData, kind: Against) -> None:
             color=style.THRESHOLD,
             lw=1,
             ls=":",
-            label=f"threshold {format_number(threshold)}",
+            label=data.threshold_text(threshold),
         )
     if data.goal.seeks_optimum:
         ax.step(at, best_so_far(data), where="post", color=INK, lw=1.5, label="best so far")

@@ -155,6 +155,18 @@ class PlotData:
         """All thresholds, given or estimated; empty when an optimum is sought."""
         return self.result.thresholds
 
+    def threshold_text(self, *thresholds: float) -> str:
+        """Return thresholds with their unit, for a legend: "threshold 4 mg/l"."""
+        unit = self.study.quantity.unit
+        texts = ", ".join(map(format_number, thresholds))
+        return f"threshold {texts}{f' {unit}' if unit else ''}"
+
+    @property
+    def values_title(self) -> str:
+        """Title of the measured values, with their name and unit."""
+        label = self.study.quantity.label
+        return f"{self.view.values_title}: {label}" if label else self.view.values_title
+
     @property
     def true_threshold(self) -> float | None:
         """Threshold h by the true values: the fraction of their maximum if the threshold is implicit."""

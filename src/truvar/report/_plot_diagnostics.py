@@ -99,7 +99,9 @@ def draw_model_check(ax: Any, data: PlotData, inverse: Inverse | None = None) ->
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     units = "" if inverse is not None or not _is_transformed(data) else " (in the model's units)"
-    ax.set_xlabel(f"measured value{units}")
+    unit = data.study.quantity.unit
+    units = units or (f" ({unit})" if unit else "")
+    ax.set_xlabel(f"measured {data.study.quantity.name or 'value'}{units}")
     ax.set_ylabel("predicted from the others")
     add_legend(ax, handles, max_columns=4)
 

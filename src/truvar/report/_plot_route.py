@@ -11,6 +11,13 @@ import numpy as np
 from truvar._typing import Array
 from truvar.report import style
 from truvar.report._plot_2d import draw_field, set_axes
+from truvar.report._plot_candidates import (
+    START_MARK,
+    MapColumns,
+    map_columns,
+    set_map_axes,
+    start_of,
+)
 from truvar.report._plot_data import PlotData, diamond
 from truvar.report._slices import chosen_columns
 from truvar.report.backtest_plot import COLOURS
@@ -68,12 +75,18 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
     routes = [(who, way) for who, way in data.routes.items() if len(way)]
     handles = []
     line = style.import_matplotlib("lines").Line2D
+    columns = _map_columns(data, chosen)
     for number, (who, way) in enumerate(routes):
         colour = SINGLE if who is None else COLOURS[(number + 1) % len(COLOURS)]
         points = _projected(way, chosen, data)
+        start = None if columns is None or not data.travels else start_of(data, who, columns)
+        if start is not None:
+            points = np.vstack([start, points])
         _draw_arrows(ax, points, colour)
+        if start is not None:
+            ax.plot(*start, ls="", clip_on=False, zorder=5, **{**START_MARK, "mec": colour})
         ax.scatter(
-            *points.T,
+            *points[start is not None :].T,
             s=16,
             color=colour,
             edgecolors="white",
@@ -87,12 +100,23 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
         coordinates = data.coordinates(point)[list(chosen)]
         place = coordinates if is_map else np.array([len(data.measured) + 1, coordinates[0]])
         ax.plot(*place, ls="", clip_on=False, **diamond())
+    if columns is not None and any(start_of(data, who, columns) is not None for who, _ in routes):
+        handles.append(line([], [], ls="", **START_MARK, label="start"))
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
     _set_route_axes(ax, data, chosen)
+    if columns is not None and columns.is_degrees:
+        set_map_axes(ax, data, columns)
     _write_ids(ax, _projected(data.measured, chosen, data), data.ids)
     if handles:
         style.legend_below(ax.figure, handles)
+
+
+def _map_columns(data: PlotData, chosen: Sequence[int]) -> MapColumns | None:
+    """Return the two columns as those of a map; None if there is one."""
+    if len(chosen) != 2:
+        return None
+    return map_columns(data.domain, [data.domain.columns[k] for k in chosen])
 
 
 def _projected(points: Array, chosen: Sequence[int], data: PlotData) -> Array:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
-from truvar.messages import format_coordinates
+from truvar.domain.labels import place_in_words
 from truvar.report import style
 from truvar.report._plot_data import PlotData, cell_edges
 from truvar.report._slices import LineSlice, PlaneSlice, PosteriorSlices, chosen_columns
-from truvar.report.formatting import column_label, column_ticks, format_number
+from truvar.report.formatting import column_label, column_ticks
 from truvar.report.style import INK
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ MAX_TICK_LENGTH = 16  # letters of one label
 TICK_ANGLE = 35  # degrees
 BAND = "#44779A"  # the band around a slice
 AT = "#D55E00"  # the point that the slices run through
-POINT_DIGITS = 3  # significant digits of its coordinates
 
 
 def plot_slices(
@@ -377,7 +376,7 @@ def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
                 color=style.THRESHOLD,
                 lw=1,
                 ls=":",
-                label=f"threshold {format_number(threshold)}",
+                label=data.threshold_text(threshold),
             )
         )
     if data.pending:
@@ -392,6 +391,6 @@ def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
 
 def _heading(data: PlotData, slices: PosteriorSlices, note: str, *, is_default: bool) -> str:
     where = "the recommended point" if is_default else "the point"
-    point = format_coordinates(slices.point, digits=POINT_DIGITS)
-    text = f"{data.title}\nSlices through {where} {point}"
+    place = place_in_words(data.domain, slices.point)
+    text = f"{data.title}\nSlices through {where} {place}"
     return f"{text}; {note}" if note else text

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truvar._typing import Array
+from truvar.domain.labels import place_in_words
 from truvar.exceptions import InvalidArgumentError
-from truvar.messages import format_coordinates
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
 from truvar.report._plot_2d import draw_mean, draw_regions
-from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns
+from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns, map_size
 from truvar.report._plot_data import PlotData
 from truvar.report._plot_slices import draw_slices, plot_contours
 from truvar.report._slices import PosteriorSlices, chosen_columns
 from truvar.report.coastlines import read_coastlines
-from truvar.report.formatting import format_number
 from truvar.report.style import INK
 
 if TYPE_CHECKING:
@@ -36,12 +35,10 @@ if TYPE_CHECKING:
 
 WIDTH = 11.0  # inches
 HEIGHT = 6.2  # inches
-CANDIDATES_HEIGHT = 7.6  # inches, of a map of candidates
 MAP_WIDTH = 8.2  # inches, of a map alone
 MAP_HEIGHT = 4.6  # inches, of a curve alone
 DPI = 110  # dots per inch
 MAX_SLICES = 6  # columns that the figure of three and more of them shows
-POINT_DIGITS = 3  # significant digits of the recommended point
 
 
 def plot_study(
@@ -112,7 +109,7 @@ def plot_map(
     if chosen is None and dimensions > 2:
         return plot_contours(study)
     if chosen is not None:
-        candidates: Figure = style.new_figure(WIDTH, CANDIDATES_HEIGHT, DPI)
+        candidates: Figure = style.new_figure(*map_size(data, chosen, WIDTH), DPI)
         candidates.set_layout_engine("compressed")  # no gaps between maps of a given aspect
         style.legend_below(candidates, draw_candidates(candidates, data, chosen, lines))
         candidates.suptitle(style.wrapped(data.title, candidates), x=0.01, ha="left", fontsize=10)
@@ -133,7 +130,7 @@ def _plot_candidates(figure: Any, data: PlotData, columns: MapColumns) -> None:
     """Draw maps of the candidates, and what was measured."""
     figure.set_layout_engine("compressed")
     left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
-    handles = draw_candidates(left, data, columns)
+    handles = draw_candidates(left, data, columns, max_rows=2)
     upper, lower = right.subplots(2, 1)
     draw_values(upper, data)
     draw_classes(lower, data)
@@ -152,16 +149,14 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
     upper, lower = right.subplots(2, 1)
     draw_values(upper, data)
     draw_classes(lower, data)
-    point = format_coordinates(slices.point, digits=POINT_DIGITS)
-    subtitle = f"slices through the recommended point {point}"
+    subtitle = f"slices through the recommended point {place_in_words(data.domain, slices.point)}"
     text = style.wrapped(f"{data.title}\n{f'{subtitle}; {note}' if note else subtitle}", figure)
     figure.suptitle(text, x=0.01, ha="left", fontsize=10)
 
 
 def draw_values(ax: Any, data: PlotData) -> None:
     """Draw the measured values against the cost spent, with the best so far or the threshold."""
-    title = data.view.values_title
-    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_title(data.values_title, loc="left", fontsize=9)
     known = np.isfinite(data.values)
     if not known.any():
         _write_no_measurements(ax)
@@ -170,9 +165,7 @@ def draw_values(ax: Any, data: PlotData) -> None:
     values = data.values[known]
     ax.plot(spent, values, ls="", marker="o", ms=3, color="#777777", label="measured")
     for threshold in data.thresholds:
-        ax.axhline(
-            threshold, color="#B2182B", lw=1, ls=":", label=f"h = {format_number(threshold)}"
-        )
+        ax.axhline(threshold, color="#B2182B", lw=1, ls=":", label=data.threshold_text(threshold))
     if data.goal.seeks_optimum:
         sign = data.goal.sign
         best = sign * np.maximum.accumulate(sign * values)
@@ -185,6 +178,7 @@ def draw_values(ax: Any, data: PlotData) -> None:
             label="best so far",
         )
     _set_cost_axis(ax, data)
+    ax.set_xlabel("cost spent", fontsize=8)
 
 
 def draw_classes(ax: Any, data: PlotData) -> None:

@@ -19,15 +19,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from truvar._representation import format_uncertain, visible
 from truvar.domain.exclusions import Place
 from truvar.domain.extension import Extension
-from truvar.domain.labels import with_label
+from truvar.domain.labels import place_in_words, with_label
 from truvar.exceptions import OutputError
 from truvar.inference.regime import REGIME_SUMMARIES
-from truvar.messages import format_coordinate, format_coordinates
+from truvar.inference.statements import Estimate
+from truvar.messages import format_coordinate
 from truvar.models.diagnostics import MIN_MEASUREMENTS
 from truvar.report import style
 from truvar.report._plot_1d import draw_curve
 from truvar.report._plot_2d import draw_mean, draw_regions
-from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns
+from truvar.report._plot_candidates import MapColumns, draw_candidates, map_columns, map_size
 from truvar.report._plot_data import PlotData
 from truvar.report._plot_diagnostics import draw_model_check
 from truvar.report._plot_importance import BAR, MAX_BARS, draw_importance
@@ -70,19 +71,18 @@ if TYPE_CHECKING:
 
     from truvar.domain.domain import Domain
     from truvar.domain.goals import Score
-    from truvar.inference.statements import Estimate
     from truvar.study.records import MeasurementRecord
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
 _MAP_SIZE = (5.0, 3.1)  # inches; small enough that the letters can be read on a phone
-_CANDIDATES_SIZE = (9.0, 6.5)  # inches, of the map of a table
+_CANDIDATES_WIDTH = 9.0  # inches, of the map of a table
+_MAP_ROWS = 2  # layers of that map if each has several facets
 _CHART_SIZE = (5.0, 2.3)  # inches
 _MAX_SLICES = 6  # columns whose slices are shown
 _SLICES_ACROSS = 2  # panels side by side, so that they can be read on a phone
 _SLICE_HEIGHT = 2.0  # inches
 _SLICE_LEGEND = 0.8  # inches, of the legend and the margins
-_SLICE_DIGITS = 3  # significant digits of the recommended point
 _DPI = 150  # dots per inch of the parts of a figure that are pixels
 # Content-Security-Policy of the file: its own pictures and style, no script, nothing from
 # elsewhere.
@@ -255,11 +255,17 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
 
 
 def _share_tile(data: PlotData) -> list[tuple[str, str]]:
-    """Return the share of the points above the threshold, or between the two; nothing before there is a model."""
+    """Return the share of the points on the side asked for, or between the two; nothing before there is a model."""
     share = data.result.statements.share_above
     if share is None or not isfinite(share.mean):
         return []
     where = data.view.share_name(data.result)
+    if data.goal.sign < 0:
+        share = Estimate(1.0 - share.mean, 1.0 - share.high, 1.0 - share.low)
+        where = where.replace("above", data.goal.sides[0])
+    unit = data.study.quantity.unit
+    if unit and data.goal.known_thresholds:
+        where = f"{where} {unit}"
     low = f"{100 * share.low:.3g}"
     high = f"{100 * share.high:.3g}"
     return [(f"{100 * share.mean:.3g} %", f"of the points {where} ({low} to {high} %)")]
@@ -337,7 +343,7 @@ def _figures(data: PlotData) -> list[Figure]:
             figures = _figures_of_many_columns(data)
     columns = map_columns(data.domain)
     if columns is not None:
-        figures.insert(0, _map_of_candidates(columns))
+        figures.insert(0, _map_of_candidates(data, columns))
     if np.isfinite(data.values).any():
         caption = data.view.values_caption(data.result)
         figures.append(Figure(_draw_values, _CHART_SIZE, caption))
@@ -349,23 +355,24 @@ def _figures(data: PlotData) -> list[Figure]:
     return figures
 
 
-def _map_of_candidates(columns: MapColumns) -> Figure:
+def _map_of_candidates(data: PlotData, columns: MapColumns) -> Figure:
     """Return the map of a table with longitude and latitude."""
 
     def draw_map(figure: Any, data: PlotData) -> None:
         figure.set_layout_engine("compressed")
-        style.legend_below(figure, draw_candidates(figure, data, columns))
+        style.legend_below(figure, draw_candidates(figure, data, columns, max_rows=_MAP_ROWS))
 
     caption = "Map of the candidates, by probability and by class, and the route"
-    return Figure(draw_map, _CANDIDATES_SIZE, caption, has_panels=True, keeps_titles=True)
+    size = map_size(data, columns, _CANDIDATES_WIDTH, _MAP_ROWS)
+    return Figure(draw_map, size, caption, has_panels=True, keeps_titles=True)
 
 
 def _figures_of_many_columns(data: PlotData) -> list[Figure]:
     """Return slices through the recommended point and the importance of the columns."""
     chosen, note = chosen_columns(data.study, None, _MAX_SLICES)
     slices = PosteriorSlices.through(data.study, data.result.best.point)
-    point = format_coordinates(slices.point, digits=_SLICE_DIGITS)
-    caption = f"Slices through the recommended point {point}"
+    place = place_in_words(data.domain, slices.point)
+    caption = f"Slices through the recommended point {place}"
     rows = -(-len(chosen) // _SLICES_ACROSS)
 
     def draw_all(figure: Any, data: PlotData) -> None:
@@ -458,7 +465,7 @@ def _measurements(study: Study, outliers: Sequence[int]) -> dict[str, list[Any]]
         *(["place"] if is_named else []),
         *map(column_label, study.domain.columns),
         *optional,
-        "value",
+        study.quantity.label or "value",
         "±",
         "cost",
         "spent",

@@ -315,13 +315,27 @@ def _plan(study: BaseStudy, suggestions: Sequence[Suggestion]) -> str:
                 "cruiseSpeed": _CRUISE_SPEED,
                 "hoverSpeed": _CRUISE_SPEED,
                 "globalPlanAltitudeMode": 1,
-                "plannedHomePosition": [points[0].latitude, points[0].longitude, 0],
+                "plannedHomePosition": [*_home(study, points[0]), 0],
                 "items": items,
             },
             "geoFence": {"version": 2, "circles": [], "polygons": []},
             "rallyPoints": {"version": 2, "points": []},
         }
     )
+
+
+def _home(study: BaseStudy, first: _Waypoint) -> tuple[float, float]:
+    """Return latitude and longitude of the start, of the first waypoint if there is none."""
+    import pandas as pd
+
+    columns = _columns(study, "plan")
+    starts = {each.name: each.start for each in study.vehicle_statuses}
+    start = starts.get(first.vehicle)
+    names = (columns.longitude, columns.latitude)
+    if not isinstance(start, dict) or not all(name in start for name in names):
+        return first.latitude, first.longitude
+    longitude, latitude = columns.degrees(pd.DataFrame([start])).round(_DIGITS).tolist()[0]
+    return latitude, longitude
 
 
 WRITERS: dict[str, Callable[[BaseStudy, Sequence[Suggestion]], str]] = {

@@ -54,9 +54,9 @@ def answer(study: Study, result: Result) -> Answer:
     if result.goal.seeks_optimum:
         found = _optimum(study, result)
     elif getattr(result.statements, "accuracy", None) is not None:
-        found = _map(result)
+        found = _map(study, result)
     else:
-        found = _classes(result)
+        found = _classes(study, result)
     if not result.model_check.is_contradiction:
         return found
     return Answer(found.headline, (*found.details, _CONTRADICTED))
@@ -67,19 +67,21 @@ def _optimum(study: Study, result: Result) -> Answer:
     optimum = optimum_name(result.goal)
     side = "below" if result.goal.sign > 0 else "above"
     statements = result.statements
+    unit = _unit(study)
     details = []
     value = statements.recommended_value
     if value is not None:
         low = format_number(value.low)
         high = format_number(value.high)
         name = study.quantity.name or "value"
-        details.append(f"Its {name} is {format_number(result.best.mean)} (95 %: {low} to {high}).")
+        estimate = f"{format_number(result.best.mean)}{unit}"
+        details.append(f"Its {name} is {estimate} (95 %: {low} to {high}).")
     regret = statements.expected_regret
     bound = statements.regret_bound
     if regret is not None and bound is not None and isfinite(regret.mean):
-        expected = f"It is expected to be {regret.mean:.2g} {side} the {optimum}"
+        expected = f"It is expected to be {regret.mean:.2g}{unit} {side} the {optimum}"
         if isfinite(bound):
-            expected = f"{expected}, and at most {bound:.2g} with 95 % probability"
+            expected = f"{expected}, and at most {bound:.2g}{unit} with 95 % probability"
         else:
             expected = f"{expected} if it satisfies all constraints"
         details.append(f"{expected}.")
@@ -89,15 +91,21 @@ def _optimum(study: Study, result: Result) -> Answer:
     return Answer(f"Best: {format_place(result.best, result.domain)}", tuple(details))
 
 
-def _map(result: Result) -> Answer:
+def _unit(study: Study) -> str:
+    """Return the unit of the quantity with a leading space, or nothing."""
+    return f" {study.quantity.unit}" if study.quantity.unit else ""
+
+
+def _map(study: Study, result: Result) -> Answer:
     """Return how far the map is from the true values."""
     statements: Any = result.statements
-    everywhere = f"{statements.accuracy_everywhere:.3g}"
+    unit = _unit(study)
+    everywhere = f"{statements.accuracy_everywhere:.3g}{unit}"
     details = (f"At all points ± {everywhere}. Both with 95 % probability.",)
-    return Answer(f"Known to ± {statements.accuracy:.3g} at 99 % of the points", details)
+    return Answer(f"Known to ± {statements.accuracy:.3g}{unit} at 99 % of the points", details)
 
 
-def _classes(result: Result) -> Answer:
+def _classes(study: Study, result: Result) -> Answer:
     """Return how many points have each class, how many have none, and how many may be wrong."""
     classes = result.classes
     n = len(result.domain)
@@ -124,6 +132,8 @@ def _classes(result: Result) -> Answer:
     verb = "is" if n_asked == 1 else "are"
     if is_between:
         asked = f"between {asked.replace(' to ', ' and ')}"
+    if result.goal.known_thresholds and getattr(result.goal, "margin", None) is None:
+        asked = f"{asked}{_unit(study)}"
     parts = [*(f"{count:,} {name}" for name, count in counts.items()), undecided]
     return Answer(
         f"{n_asked:,} of {points} {verb} {asked}", (f"{', '.join(parts)}.", _errors(classes))

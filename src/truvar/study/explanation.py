@@ -159,8 +159,12 @@ def _place_text(suggestion: Suggestion, study: BaseStudy) -> str:
 
 
 def _describe_effect(effect: Lookahead) -> str:
-    """Return how many of the undecided points a measurement settles, or how much it tells of them."""
-    of = f"{effect.undecided} undecided point{'' if effect.undecided == 1 else 's'}"
+    """Return how many points a measurement settles, or how much it tells of them.
+
+    These are the points that the policy has not decided (M), more than `Result.classes` has.
+    """
+    points = "point" if effect.undecided == 1 else "points"
+    of = f"{effect.undecided} {points} that the policy has not decided"
     if effect.expected_decided >= _MIN_COUNTED:
         return f"settles about {effect.expected_decided:.0f} of {of}"
     return f"removes {100 * effect.variance_reduction:.2g} % of the variance of {of}"

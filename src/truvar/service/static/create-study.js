@@ -84,6 +84,7 @@ export function showCreateStudy(main, server) {
       return;
     }
     if (source !== "toml") name.value ||= parts[source].suggestedName() ?? "";
+    preview.wait();
     try {
       preview.show(await post("/problems/check", body));
     } catch (error) {
@@ -188,7 +189,8 @@ function previewPanel() {
     area.node.setAttribute("aria-label", `${countNoun(found.points, "point")} over ${found.columns.map((column) => column.label).join(", ")}`);
     area.redraw();
   }
-  return { node, say, show };
+  const wait = () => checked || say("Checking …"); // what was shown last stays until the answer
+  return { node, say, show, wait };
 }
 
 // The points over the first two columns, or along the only one.

@@ -361,7 +361,7 @@ function legend(view, layer, coloured, slice = null, contours = true) {
 }
 
 function colourScale(view, values, layer) {
-  const name = { mean: ` ${view.quantity_label ?? "posterior mean"}`, sd: " standard deviation", probability: ` ${probabilityName(view)}` }[layer];
+  const name = { mean: ` ${view.quantity_label ?? "estimate"}`, sd: " standard deviation", probability: ` ${probabilityName(view)}` }[layer];
   const [low, high] = colourRange(values, layer, view.level_set);
   if (low === high) return el("li", {}, `${number(low, 3)} everywhere:`, name);
   return el("li", {}, number(low, 3), colourBar(colourMapName(layer, view.level_set)), number(high, 3), name);

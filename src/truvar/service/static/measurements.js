@@ -76,7 +76,7 @@ function table(rows, view, study) {
   if (view.tasks) extra.push(["Task", "task"]);
   if (view.vehicle_names.length) extra.push(["Measured by", "who"]);
   if (view.measurements.some((row) => row.repeats)) extra.push(["Repeats", "repeats"]);
-  const headings = el("tr", {}, heading("#"), view.labels ? heading("Place") : null, view.columns.map((column) => heading(column.label)), heading("Value"),
+  const headings = el("tr", {}, heading("#"), view.labels ? heading("Place") : null, view.columns.map((column) => heading(column.label)), heading(view.quantity_label ?? "Value"),
     writable ? heading(el("span", { class: "visually-hidden" }, "Change")) : null,
     extra.map(([label]) => heading(label)), heading("±"), heading("Cost"), heading("Spent"));
   const change = (row) => el("td", {}, row.failed ? null : el("button", { class: "quiet", type: "button", "aria-label": `Correct measurement ${row.id}`,

@@ -13,6 +13,7 @@ const MOSTLY_EMPTY = 0.5; // share of missing cells above which a column is not 
 const LONGITUDES = new Set(["lon", "long", "lng", "longitude"]);
 const LATITUDES = new Set(["lat", "latitude"]);
 const SPEED_UNITS = { "km/h": 1, kn: 1.852 }; // kilometres in an hour, which is then the unit of costs
+const DATE = /^\d{4}-\d\d-\d\d|^\d\d?[./]\d\d?[./]\d{4}/; // of an earlier visit, and no place
 const FEW_CHOICES = 20; // different texts up to which a column of texts is a coordinate
 
 function optionalNumber(input, label) {
@@ -104,7 +105,7 @@ function roleChoice(column, rows, changed) {
   let role = "coordinate";
   if (column.missing > MOSTLY_EMPTY * rows) role = "unused";
   else if (column.kind === "text" && column.distinct === rows && rows > FEW_CHOICES) role = "label";
-  else if (column.kind === "text" && column.distinct > FEW_CHOICES) role = "unused";
+  else if (column.kind === "text" && (column.distinct > FEW_CHOICES || column.examples.every((text) => DATE.test(text)))) role = "unused";
   else if (column.kind === "number" && COST_NAMES.test(column.name)) role = "cost";
   else if (column.kind === "number" && SD_NAMES.test(column.name)) role = "sd";
   else if (column.kind === "number" && NOISE_NAMES.test(column.name)) role = "noise";
