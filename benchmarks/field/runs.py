@@ -98,7 +98,8 @@ def _run(key: Key) -> Run:
     spent = seconds = 0.0
     finished: float | None = None
     n_asked = 0
-    claimed: int | None = None
+    claimed: float | None = None
+    claimed_error: float | None = None
     while True:
         costs = priced.costs(rows[-1] if rows else None)
         if ahead:
@@ -117,7 +118,8 @@ def _run(key: Key) -> Run:
         while len(errors) < N_CHECKPOINTS and checkpoints[len(errors)] < spent:
             errors.append(_error(priced, peer, rows, is_level_set))
             if claimed is None and rows and peer.is_sure():
-                claimed = len(errors) - 1
+                claimed = checkpoints[len(errors) - 1]
+                claimed_error = round(errors[-1], 6)
         if spent > priced.budget:
             break
         rows.append(row)
@@ -136,8 +138,8 @@ def _run(key: Key) -> Run:
         finished=finished,
         final=round(final, 6),
         seconds=round(seconds / max(n_asked, 1), 4),
-        claimed=None if claimed is None else checkpoints[claimed],
-        claimed_error=None if claimed is None else round(errors[claimed], 6),
+        claimed=claimed,
+        claimed_error=claimed_error,
     )
 
 
