@@ -43,6 +43,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "baselines": baselines.rows,
     "learning": learning.rows,
     "learned": learned.rows,
+    "profile": learned.profile,
     "search": search.rows,
     "optuna": samplers.rows,
     "box": box.rows,

@@ -43,6 +43,9 @@ class Run:
         finished: What was spent when the peer stopped by itself; None if it did not.
         final: Error at the end.
         seconds: Processor time per suggestion.
+        claimed: What was spent at the checkpoint at which the peer first stated that its answer is
+            right; None if it never did, or states nothing.
+        claimed_error: Error at that checkpoint.
     """
 
     key: Key
@@ -54,6 +57,8 @@ class Run:
     finished: float | None
     final: float
     seconds: float
+    claimed: float | None = None
+    claimed_error: float | None = None
 
     @property
     def area(self) -> float:
@@ -93,6 +98,8 @@ def _run(key: Key) -> Run:
     spent = seconds = 0.0
     finished: float | None = None
     n_asked = 0
+    claimed: float | None = None
+    claimed_error: float | None = None
     while True:
         costs = priced.costs(rows[-1] if rows else None)
         if ahead:
@@ -110,6 +117,9 @@ def _run(key: Key) -> Run:
         spent += float(costs[row])
         while len(errors) < N_CHECKPOINTS and checkpoints[len(errors)] < spent:
             errors.append(_error(priced, peer, rows, is_level_set))
+            if claimed is None and rows and peer.is_sure():
+                claimed = checkpoints[len(errors) - 1]
+                claimed_error = round(errors[-1], 6)
         if spent > priced.budget:
             break
         rows.append(row)
@@ -128,6 +138,8 @@ def _run(key: Key) -> Run:
         finished=finished,
         final=round(final, 6),
         seconds=round(seconds / max(n_asked, 1), 4),
+        claimed=claimed,
+        claimed_error=claimed_error,
     )
 
 

@@ -293,18 +293,28 @@ def _median_cost(runs: Sequence[Run], error: float) -> str:
 
 
 def stop_table(runs: Sequence[Run]) -> str:
-    """Return a row for each method that stopped by itself: how often, how often rightly, when."""
+    """Return a row for each method that stopped by itself, or could have: how often rightly, when.
+
+    A method that states how good its answer is could have stopped at the first checkpoint where
+    it stated the error up to which a stop is right.
+    """
     rows = []
     for method in dict.fromkeys(run.key.peer for run in runs):
         own = [run for run in runs if run.key.peer == method]
-        stops = [run for run in own if run.finished is not None]
-        if not stops:
-            continue
-        right = sum(run.final <= RIGHT[run.kind] for run in stops)
-        share = np.mean([(run.finished or 0.0) / run.budget for run in stops])
-        counts = (str(len(own)), str(len(stops)), f"{right} of {len(stops)}")
-        rows.append((method, *counts, f"{share:.0%}"))
-    head = ("method", "runs", "stopped by itself", "rightly", "share of the budget spent then")
+        ends = [(run, run.finished, run.final) for run in own if run.finished is not None]
+        claims = [
+            (run, run.claimed, run.claimed_error)
+            for run in own
+            if run.claimed is not None and run.claimed_error is not None
+        ]
+        for how, stops in (("by itself", ends), ("by its own estimate", claims)):
+            if not stops:
+                continue
+            right = sum(error <= RIGHT[run.kind] for run, _, error in stops)
+            share = np.mean([spent / run.budget for run, spent, _ in stops])
+            counts = (str(len(own)), str(len(stops)), f"{right} of {len(stops)}")
+            rows.append((method, how, *counts, f"{share:.0%}"))
+    head = ("method", "stop", "runs", "stopped", "rightly", "share of the budget spent then")
     return markdown(head, rows)
 
 

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.field import score
 from benchmarks.field.__main__ import main
 from benchmarks.field.peers import ENTRIES, OURS, is_installed, make, suits
+from benchmarks.field.peers.others import Random
 from benchmarks.field.problems import Price, Priced, cases
 from benchmarks.field.runs import FIRST, N_CHECKPOINTS, Key, Run, read, run, start_of, write
 
@@ -117,6 +118,9 @@ def test_runs_that_stop_early_keep_their_last_answer():
         def report(self):
             return 7
 
+        def is_sure(self):
+            return False
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmarks.field.runs.make", lambda name, priced: Stops())
         found = run(Key("bowl8", "random", 0))
@@ -151,8 +155,36 @@ def test_costs_to_an_error_and_right_stops_are_reported():
     runs.append(made_up("b", "random", 0, [0.5, 0.5, 0.5]))
     (stops,) = score.stop_table(runs).splitlines()[2:]
     assert [cell.strip() for cell in stops.strip("|").split("|")] == [
-        *(OURS, "2", "2", "1 of 2", "50%")
+        *(OURS, "by itself", "2", "2", "1 of 2", "50%")
     ]
+    runs.append(replace(made_up("c", OURS, 0, [0.5, 0.02, 0.0]), claimed=8.0, claimed_error=0.02))
+    _, stops = score.stop_table(runs).splitlines()[2:]
+    assert [cell.strip() for cell in stops.strip("|").split("|")] == [
+        *(OURS, "by its own estimate", "3", "1", "0 of 1", "67%")
+    ]
+
+
+def test_the_first_statement_that_the_answer_is_right_is_kept_with_its_error():
+    class Sure(Random):
+        def is_sure(self):
+            return len(self.rows) >= 12
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.field.runs.make", lambda name, priced: Sure(priced))
+        found = run(Key("wave-set", "random", 0))
+    assert found.claimed == 15.0  # the third of twelve checkpoints of a budget of 60
+    assert found.claimed_error == found.errors[2]
+
+
+def test_the_default_study_states_when_it_may_stop():
+    peer = make(OURS, start_of("wave-set", 0))
+    instance = start_of("wave-set", 0).instance
+    for number, row in enumerate(range(0, 300, 60), start=1):
+        peer.tell(row, instance.measure(row, number))
+    assert not peer.is_sure()
+    for number, row in enumerate(range(3, 300, 6), start=6):
+        peer.tell(row, instance.measure(row, number))
+    assert peer.is_sure()
 
 
 def test_the_command_makes_resumes_and_names_what_is_missing(tmp_path, capsys):

@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, UnsupportedGoalError
+from truvar.inference import _mixtures
 from truvar.inference._mixtures import mixture_quantile, probability_above
 from truvar.inference._optimum import N_DRAWS, POTENTIAL_REACH, ruled_out_confidence
 from truvar.inference.joint import StatementSource, joint_statements
@@ -588,3 +589,24 @@ def test_probabilities_do_not_depend_on_what_was_imported_before(tmp_path: Path)
             [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == study.result().probability.tobytes().hex()
+
+
+def test_quantiles_of_mixtures_take_few_steps(monkeypatch):
+    """Newton's method must not stall where a step ends on a bound of the interval."""
+    rng = np.random.default_rng(0)
+    means = 5.0 + rng.normal(size=2000) + 0.3 * rng.normal(size=(8, 2000))
+    variances = rng.gamma(1.0, size=(8, 2000))
+    weights = rng.dirichlet(np.ones(8))
+    distribution = _mixtures.normal_distribution
+    n_steps = []
+
+    def counting(u):
+        n_steps.append(len(u))
+        return distribution(u)
+
+    monkeypatch.setattr(_mixtures, "normal_distribution", counting)
+    quantile = mixture_quantile(means, variances, 0.05, weights)
+    assert len(n_steps) <= 20  # 49 where it stalls
+    monkeypatch.undo()
+    above = probability_above(means, variances, quantile, weights)
+    np.testing.assert_allclose(above, 0.95, atol=1e-9)

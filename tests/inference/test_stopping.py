@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import truvar as tv
 from truvar.inference import _level_set_goals, _optimum_goals
 from truvar.inference._goals import inference_of
+from truvar.models.frozen import FrozenPosterior
 from truvar.study._conclusions import Conclusions
 
 SQUARE = tv.Domain.grid(x=np.linspace(0.0, 1.0, 9), y=np.linspace(0.0, 1.0, 9))
@@ -68,6 +69,62 @@ def test_the_first_look_agrees_with_the_whole_check_of_an_exact_model(
         with monkeypatch.context() as patch:
             patch.setattr(type(inference_of(goal)), "is_clearly_open", lambda self, learner: False)
             assert Conclusions(study._state).finished == quick
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum, mean estimated", "learned maximum"])
+def test_a_look_at_the_most_promising_points_agrees_with_the_whole_check(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal, model = PROBLEMS[name]
+    study = tv.Study(SQUARE, goal, policy="auto", seed=1, **model)
+    n_looks = 0
+    for _ in range(60 if model else 25):
+        whole = study.finished
+        with monkeypatch.context() as patch:
+            # Of 81 points 20 are examined first, and few enough of them leave the study open.
+            patch.setattr(_optimum_goals, "_N_EXAMINED_FIRST", 20)
+            patch.setattr(_optimum_goals, "_MAX_CANDIDATES", 15)
+            patch.setattr(_optimum_goals, "optimum_statements", _unexpected)
+            first = inference_of(goal).is_clearly_open(study._learner)
+        with monkeypatch.context() as patch:
+            patch.setattr(_optimum_goals, "_MAX_CANDIDATES", 15)
+            limited = Conclusions(study._state).finished
+        n_looks += first
+        assert not (first and limited is not None)
+        if whole is not None:
+            break
+        suggestion = study.ask()
+        study.tell(suggestion, wave(suggestion.point))
+    assert n_looks > 0
+
+
+def _unexpected(inputs: Any) -> Any:
+    raise AssertionError("a first look needs no joint statements")
+
+
+def test_an_open_study_of_many_points_predicts_few_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((3000, 2))
+    domain = tv.Domain.table({"x": points[:, 0], "y": points[:, 1]}, columns=["x", "y"])
+    study = tv.Study(domain, tv.Maximize(), seed=1, kernel=RBF(0.3), noise=1e-4)
+    for row in rng.permutation(3000)[:25].tolist():
+        point = domain.point(row)
+        study.tell(point, float(np.sin(3 * point["x"]) * np.sin(3 * point["y"])))
+    predicted: list[int] = []
+    predict = FrozenPosterior.predict
+
+    def counting(self: FrozenPosterior, at: Any) -> Any:
+        predicted.append(len(at))
+        return predict(self, at)
+
+    monkeypatch.setattr(FrozenPosterior, "predict", counting)
+    # So many candidates are examined that the number of them alone leaves nothing open.
+    monkeypatch.setattr(_optimum_goals, "_MAX_CANDIDATES", 3000)
+    assert study.finished is None
+    assert predicted
+    assert max(predicted) <= _optimum_goals._N_EXAMINED_FIRST
 
 
 def test_a_study_goes_on_while_the_model_of_its_choices_leaves_something_undecided(

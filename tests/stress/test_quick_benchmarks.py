@@ -44,8 +44,11 @@ ROWS = {
         for case in ("400-12", "2700-12")
         for row in ("", "-ratio", "-botorch")
     ),
+    *("learned-2700-12-result", "learned-2700-12-statements"),
+    *(f"learned-optimum-400-12{row}" for row in ("", "-botorch", "-optuna")),
     "learned-table-30",
     "learned-wafer",
+    *(f"profile-400-grid-12{row}" for row in ("", "-result", "-statements")),
     *("search-grid-20000-cheap", "search-grid-20000-expensive"),
     *(f"search-wine-{method}" for method in ("truvar", "random", "halving", "TPE")),
     *(f"optuna-branin-{row}" for row in ("truvar", "GP", "TPE", "random", "overhead")),

@@ -42,6 +42,9 @@ class Peer(Protocol):
     def report(self) -> int | np.ndarray:
         """Return the recommended row; for a level set, the mask of the rows above."""
 
+    def is_sure(self) -> bool:
+        """Return whether the peer states that F1 is at least 0.9, or the regret at most 0.01."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -246,3 +249,6 @@ class _AtLevel:
 
     def report(self) -> int | np.ndarray:
         return self.peer.report()
+
+    def is_sure(self) -> bool:
+        return self.peer.is_sure()

@@ -64,6 +64,10 @@ class PricedPeer(ModelPeer):
         n_points = len(self.points)
         return np.full(n_points, np.mean(self.values)), np.ones(n_points)
 
+    def is_sure(self) -> bool:
+        """Return that nothing is stated of the answer."""
+        return False
+
     def scores_at(self, costs: Array) -> Array:
         """Return the score of every row; without costs, that of the method itself."""
         return self.scores()

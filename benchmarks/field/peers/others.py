@@ -66,6 +66,9 @@ class _Regardless:
     def report(self) -> int | np.ndarray:
         return self.method.report()
 
+    def is_sure(self) -> bool:
+        return False
+
 
 def _named(name: str) -> Callable[[Priced], Peer]:
     return lambda priced: _Regardless(name, priced)

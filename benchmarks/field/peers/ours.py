@@ -7,6 +7,9 @@ from benchmarks.field.cases import Priced
 from benchmarks.instances import Array
 from benchmarks.scratch.methods import DefaultStudy
 
+MIN_F1 = 0.9  # that the lower bound of the expected F1 score must reach
+MAX_REGRET = 0.01  # share of the range that the upper bound of the expected regret may have
+
 
 class Default(DefaultStudy):
     """The default study with the cost of the problem, and with its model where that is given."""
@@ -34,3 +37,9 @@ class Default(DefaultStudy):
         row = super().ask()
         assert self.suggestion is not None
         return row + (self.suggestion.level or 0) * len(self.study.domain)
+
+    def is_sure(self) -> bool:
+        """Return whether `run(f1=0.9)`, or `run(relative_regret=0.01)`, would stop here."""
+        is_level_set = isinstance(self.study.goal, tv.LevelSet)
+        limits = {"f1": MIN_F1} if is_level_set else {"relative_regret": MAX_REGRET}
+        return self.study.check_stop(**limits).reason is not None

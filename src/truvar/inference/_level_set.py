@@ -40,6 +40,7 @@ MAX_POTENTIAL_OPTIMA = (
 MAX_WINNERS = (
     32  # points that are the optimum most often, given which f is normal elsewhere, at most
 )
+COUNTING_BLOCK = 128  # rows that are counted together, which stay in the processor's cache
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
 SCREENING_ROWS = 300  # points that they are made at
 
@@ -216,7 +217,7 @@ def from_draws(
     certain = inputs.asked(class_above).copy()
     certain[relevant] = False
     f1 = f1_draws(reported, certain, relevant, rows, inputs.asked(is_above), weight)
-    n_above = weight @ is_above + int(certain_above.sum())
+    n_above = _weighted_counts(weight[None, :], is_above)[0] + int(certain_above.sum())
     lower, upper = inputs.interval()
     return JointStatements(
         goal=inputs.goal,
@@ -328,10 +329,27 @@ def f1_draws(
     """
     certain_hits = int((reported & certain_above).sum())
     certain_reported = int(reported.sum()) - int(reported[relevant].sum())
-    hits = (weight * reported[rows]) @ is_above + certain_hits
-    n_true = weight @ is_above + int(certain_above.sum())
+    hits, n_true = _weighted_counts(np.stack([weight * reported[rows], weight]), is_above)
+    hits += certain_hits
+    n_true += int(certain_above.sum())
     n_both = n_true + float(weight @ reported[rows]) + certain_reported
-    return np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0)
+    return np.asarray(
+        np.divide(2.0 * hits, n_both, out=np.ones_like(n_both), where=n_both > 0), dtype=float
+    )
+
+
+def _weighted_counts(weights: Array, is_above: Mask) -> Array:
+    """Return the weighted numbers of rows above in every draw, (k, S).
+
+    Args:
+        weights: Weights of the rows. (k, r)
+        is_above: Whether f lies above there, by draw. (r, S)
+    """
+    counts: Array = np.zeros((len(weights), is_above.shape[1]))
+    for begin in range(0, len(is_above), COUNTING_BLOCK):
+        block = slice(begin, begin + COUNTING_BLOCK)
+        counts += weights[:, block] @ is_above[block].astype(float)
+    return counts
 
 
 def _nearest(points: Array, others: Array) -> Index:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -64,29 +65,70 @@ def mixture_quantile(
     normal_quantile = NormalDist().inv_cdf(level)
     if len(means) == 1:
         return np.asarray(means[0] + normal_quantile * sd[0])
+    if weights is None:
+        weights = np.full(len(means), 1.0 / len(means))
     reach = abs(normal_quantile) + 1e-9
     low = (means - reach * sd).min(axis=0)
     high = (means + reach * sd).max(axis=0)
     tolerance = QUANTILE_TOLERANCE * (high - low)
-    quantile = (low + high) / 2
+    # The first guess is the quantile of the normal distribution with the moments of the mixture.
+    centre = weights @ means
+    spread = np.sqrt(weights @ (variances + (means - centre) ** 2))
+    quantile = np.clip(centre + normal_quantile * spread, low, high)
     step = high - low
     left = np.flatnonzero(step > 0)
+    members = _MemberRows(np.ascontiguousarray(means.T), np.ascontiguousarray(sd.T), weights)
     for _ in range(MAX_STEPS):
         if not len(left):
             break
-        own = (means[:, left], variances[:, left])
         here = quantile[left]
-        excess = 1.0 - probability_above(*own, here, weights) - level
+        below, density = members.at(left, here)
+        excess = below - level
         low[left] = np.where(excess < 0, here, low[left])
         high[left] = np.where(excess < 0, high[left], here)
         with np.errstate(divide="ignore", invalid="ignore"):
-            following = here - excess / _density(*own, here, weights)
-        is_quick = (following > low[left]) & (following < high[left])
+            following = here - excess / density
+        is_quick = (following >= low[left]) & (following <= high[left])
         is_quick &= np.abs(following - here) < step[left] / 2
         quantile[left] = np.where(is_quick, following, (low[left] + high[left]) / 2)
         step[left] = np.abs(quantile[left] - here)
         left = left[step[left] > tolerance[left]]
     return np.asarray(quantile)
+
+
+@dataclass(frozen=True)
+class _MemberRows:
+    """Members of mixtures with a row for each point, which are taken quickly.
+
+    Attributes:
+        means: Means of the members. (n, members)
+        sds: Standard deviations of the members. (n, members)
+        weights: Weights of the members. (members,)
+    """
+
+    means: Array
+    sds: Array
+    weights: Array
+
+    def at(self, rows: Index, x: Array) -> tuple[Array, Array]:
+        """Return P(f < x) and the density at x of the mixtures of some rows, (rows,) each.
+
+        A value that is known exactly has no density, and is not below itself.
+        """
+        means = self.means[rows]
+        sds = self.sds[rows]
+        is_exact = sds == 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = (x[:, None] - means) / sds
+        if is_exact.any():
+            u[is_exact] = np.where(x[:, None] > means, np.inf, -np.inf)[is_exact]
+            sds[is_exact] = np.inf
+        below = normal_distribution(u) @ self.weights
+        np.square(u, out=u)
+        u *= -0.5
+        np.exp(u, out=u)
+        u /= sds
+        return below, u @ self.weights / np.sqrt(2 * np.pi)
 
 
 def bounded_moments(
@@ -119,15 +161,6 @@ def bounded_moments(
     variance = mean_rise**2 + (np.diff((rise - mean_rise) ** 2, axis=0) * between).sum(axis=0)
     mean = np.clip(values[0] + mean_rise, values[0], values[-1])
     return mean, np.sqrt(np.maximum(variance, 0.0)) / _BOUNDED_NORMAL_SD
-
-
-def _density(means: Array, variances: Array, x: Array, weights: Array | None) -> Array:
-    """Return the density of a mixture at x, (n,); values known exactly have none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = (x - means) ** 2 / variances
-        densities = np.exp(-0.5 * square) / np.sqrt(2 * np.pi * variances)
-    densities = np.where(variances > 0, densities, 0.0)
-    return np.asarray(np.average(densities, axis=0, weights=weights))
 
 
 def band_probabilities(exceeds: Array) -> Array:

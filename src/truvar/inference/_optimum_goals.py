@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from truvar._typing import Array
+from truvar._typing import Array, Index, Mask
 from truvar.algorithm.learner import ActiveLearner
+from truvar.algorithm.recommendation import best_point
 from truvar.domain.domain import Domain
 from truvar.inference._goals import GIVEN, MIN_PROBABILITY, SCREENING_REACH, GoalInference
 from truvar.inference._mixtures import probability_above
@@ -28,6 +29,9 @@ from truvar.inference.statements import JointStatements
 
 _TWO_SIDED_99 = 2.576  # half width of a 99 % interval, in standard deviations
 _MAX_CANDIDATES = 64  # points that may be the optimum: with more the study is not examined further
+# The most promising points, which are examined first: if they leave the optimum open, the average
+# over other models need not predict all the others.
+_N_EXAMINED_FIRST = 2500
 # Share of the screening draws below which all draws would not reach `MIN_PROBABILITY`.
 _MIN_SCREENED = 0.98
 
@@ -56,10 +60,16 @@ class _OptimumInference(GoalInference):
 
     def is_clearly_open(self, learner: ActiveLearner) -> bool:
         means, variances = member_moments(learner.surrogate)
-        candidates = potential_rows(
-            learner.goal.sign * means, np.sqrt(variances), SCREENING_REACH, excluded_rows(learner)
-        )
-        return len(candidates) > _MAX_CANDIDATES
+        signed = learner.goal.sign * means
+        sd = np.sqrt(variances)
+        excluded = excluded_rows(learner)
+        if len(potential_rows(signed, sd, SCREENING_REACH, excluded)) > _MAX_CANDIDATES:
+            return True
+        if signed.shape[1] <= _N_EXAMINED_FIRST:
+            return False
+        rows = _most_promising((signed + SCREENING_REACH * sd).max(axis=0), excluded)
+        inputs = StatementInputs.of(learner, best_point(learner)[1], rows)
+        return not (self.may_be_decided(inputs) and self.passes_screening(inputs))
 
     def may_be_decided(self, inputs: StatementInputs) -> bool:
         return len(potential_optima(inputs, reach=_TWO_SIDED_99)) <= _MAX_CANDIDATES
@@ -71,6 +81,13 @@ class _OptimumInference(GoalInference):
         if (statements.optimal_probability or 0.0) < MIN_PROBABILITY:
             return None
         return f"no point is better than the recommended one {GIVEN}"
+
+
+def _most_promising(highest: Array, excluded: Mask | None) -> Index:
+    """Return `_N_EXAMINED_FIRST` rows, given the upper bound of every point, high is good: (n,)."""
+    if excluded is not None:
+        highest = np.where(excluded, -np.inf, highest)
+    return np.sort(np.argpartition(-highest, _N_EXAMINED_FIRST)[:_N_EXAMINED_FIRST])
 
 
 INFERENCE = _OptimumInference()

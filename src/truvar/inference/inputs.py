@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from truvar._typing import Array, Mask
+from truvar._typing import Array, Index, Mask
 from truvar.acquisition import Policy
 from truvar.acquisition.confidence import RKHSBeta, TheoremBeta
 from truvar.algorithm.learner import ActiveLearner
@@ -157,13 +157,20 @@ class StatementInputs:
         return _bounds(self.posterior, self.means, self.variances)
 
     @classmethod
-    def of(cls, learner: ActiveLearner, best: Array) -> Self:
-        """Return the inputs of a learner's present state; `best` is the recommended point (d,)."""
+    def of(cls, learner: ActiveLearner, best: Array, rows: Index | None = None) -> Self:
+        """Return the inputs of a learner's present state.
+
+        Args:
+            learner: The learner.
+            best: The recommended point. (d,)
+            rows: The points of the domain to take; None: all.
+        """
         surrogate = learner.surrogate
-        sites = surrogate.target_sites
+        chosen = slice(None) if rows is None else rows
+        sites = surrogate.target_sites[chosen]
         posterior = _claim_posterior(learner)
         if len(posterior.members) == 1 and surrogate.mean is not None:
-            means, variances = (moment[None, :].copy() for moment in surrogate.moments)
+            means, variances = (moment[None, chosen].copy() for moment in surrogate.moments)
         else:  # the uncertainty of an estimated constant counts
             means, variances = posterior.predict(sites)
         n_zeros = sites.shape[1] - len(best)  # the index of the target task
@@ -174,7 +181,10 @@ class StatementInputs:
             if learner.excluded is not None or learner.domain.constraints
             else None
         )
-        own_mean = None if reports_average(surrogate) else learner.moments[0]
+        own_mean = None if reports_average(surrogate) else learner.moments[0][chosen]
+        excluded = excluded_rows(learner)
+        if excluded is not None:
+            excluded = excluded[chosen]
         return cls(
             goal=learner.goal,
             threshold=_threshold(learner),
@@ -190,10 +200,10 @@ class StatementInputs:
             seed=(learner.seed, len(learner.observations)),
             fitted=surrogate.fitted
             and (len(learner.observations) > 0 or surrogate.mean is not None),
-            excluded=excluded_rows(learner),
+            excluded=excluded,
             allows=allows,
             outliers=outliers,
-            weights=learner.weights,
+            weights=learner.weights[chosen],
             own_mean=own_mean,
         )
 

@@ -264,11 +264,12 @@ class FrozenPosterior:
             rng = _MirroredGenerator(rng.bit_generator)
         pivots = self._pivots(points)
         counts = self.draw_counts(count)
-        parts = [
-            member.draw(points, pivots, each, rng)
-            for member, each in zip(self.members, counts, strict=True)
-        ]
-        return np.hstack(parts)
+        draws = np.empty((len(points), sum(counts)))
+        begin = 0
+        for member, each in zip(self.members, counts, strict=True):
+            draws[:, begin : begin + each] = member.draw(points, pivots, each, rng)
+            begin += each
+        return draws
 
     def draw_counts(self, count: int) -> list[int]:
         """Return how many of at least `count` draws each member gets, in proportion to weights."""
