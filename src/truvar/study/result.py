@@ -347,8 +347,8 @@ class Result(MapProperties):
         """
         if self.statements.share_above is None:
             raise UnsupportedGoalError(
-                f"share_above needs a level set, got the goal {self.goal}; for an optimum use "
-                "expected_regret"
+                f"share_above needs a level set, got the goal {self.goal}; for {self.goal.one} use "
+                f"expected_{self.goal.score.key}"
             )
         return self.statements.share_above
 
@@ -361,8 +361,8 @@ class Result(MapProperties):
         """
         if self.statements.expected_f1 is None:
             raise UnsupportedGoalError(
-                f"F1 needs a level set, got the goal {self.goal}; for an optimum use "
-                "expected_regret"
+                f"F1 needs a level set, got the goal {self.goal}; for {self.goal.one} use "
+                f"expected_{self.goal.score.key}"
             )
         return self.statements.expected_f1
 
@@ -449,7 +449,8 @@ class Result(MapProperties):
             return true_f1(self.goal, self.bands, check_truth(truth, len(self.mean)))
         if not isinstance(self.goal, LevelSet) or self.classification is None:
             raise UnsupportedGoalError(
-                f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
+                f"F1 needs a level set, got the goal {self.goal}; for {self.goal.one} use "
+                f"{self.goal.score.key}(truth)"
             )
         values = check_truth(truth, len(self.mean))
         true = self.goal.asked(self.goal.exceeds(values, self.goal.thresholds(values, values)[0]))
