@@ -39,9 +39,7 @@ def family_of(kernel: Any, transform: Any) -> Any:
     return replace(kernel, transform=transform)
 
 
-def check_quantities(
-    given: Any, goal: Goal, prior: Prior, domain: Domain
-) -> dict[str, Quantity]:
+def check_quantities(given: Any, goal: Goal, prior: Prior, domain: Domain) -> dict[str, Quantity]:
     """Return the settings of the quantities of a study.
 
     Args:
