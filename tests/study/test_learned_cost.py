@@ -167,11 +167,13 @@ def test_the_order_of_the_rows_changes_no_choice() -> None:
     chosen = []
     for rows in (frame, shuffled):
         start = list(rows.index).index(7)
-        study = tv.Study(tv.Domain.table(rows), tv.Maximize(), cost="learned", start=start, **MODEL)
+        study = tv.Study(
+            tv.Domain.table(rows), tv.LevelSet(0.8), cost="learned", start=start, **MODEL
+        )
         for _ in range(6):
             suggestion = study.ask()
             study.tell(suggestion, height(suggestion.point), cost=minutes(suggestion.point))
-        chosen.append([*study.measurements["label"], study.ask().label])
+        chosen.append([*study.measurements["x"], *study.measurements["y"], study.ask().point["x"]])
     assert chosen[0] == chosen[1]
 
 

@@ -71,12 +71,12 @@ def test_units_and_order_of_the_rows_change_no_batch() -> None:
         start = list(rows.index).index(3)
         kernel = ConstantKernel(factor**2) * RBF([10.0, 1.0])
         study = tv.Study(
-            domain, tv.Maximize(), kernel=kernel, mean=0.0, noise=0.1 * factor**2, start=start
+            domain, tv.LevelSet(factor), kernel=kernel, mean=0.0, noise=0.1 * factor**2, start=start
         )
         for suggestion in study.ask(4, same=["temperature_C"]):
             study.tell(suggestion, factor * value(suggestion))
         batch = study.ask(4, same=["temperature_C"])
-        chosen.append([*study.measurements["label"], *(each.label for each in batch)])
+        chosen.append([*study.measurements["ph"], *(each.point["ph"] for each in batch)])
     assert chosen[0] == chosen[1]
     assert chosen[0] == chosen[2]
 

@@ -107,12 +107,11 @@ def test_the_units_of_a_quantity_do_not_matter():
     assert np.array_equal(ours.classes.above, theirs.classes.above)
 
 
-@pytest.mark.parametrize("goal", [BOTH, BEST], ids=["region", "optimum"])
-def test_the_order_of_the_rows_does_not_matter(goal):
+def test_the_order_of_the_rows_does_not_matter():
     frame = pd.DataFrame({"x": X**1.1})
     shuffled = frame.iloc[np.random.default_rng(3).permutation(len(X))]
     studies = [
-        tv.Study(tv.Domain.table(rows), goal, kernel=KERNEL, mean=0.0, noise=1e-4, start=start)
+        tv.Study(tv.Domain.table(rows), BOTH, kernel=KERNEL, mean=0.0, noise=1e-4, start=start)
         for rows, start in ((frame, 12), (shuffled, list(shuffled.index).index(12)))
     ]
     first, second = (run(study, 8) for study in studies)
