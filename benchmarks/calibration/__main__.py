@@ -4,6 +4,7 @@
     python -m benchmarks.calibration --half tuning --goals "level set" --families "own draws"
     python -m benchmarks.calibration --models truvar,plain,scikit-learn,BoTorch --release ../0.2.0
     python -m benchmarks.calibration --goals map --models truvar,plain --until 60
+    python -m benchmarks.calibration --goals within --models truvar --until 60
     python -m benchmarks.calibration --recheck build/calibration.jsonl --models truvar
 
 Every problem is measured by the default policy. After 15, 30, 60 and 120 measurements each model
