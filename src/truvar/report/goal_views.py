@@ -231,7 +231,7 @@ class _LevelSetView(GoalView):
         if getattr(self.goal, "inside", False):
             return " to ".join(format_number(threshold) for threshold in result.thresholds)
         if self._is_margin_above:
-            return self.goal.summary
+            return str(self.goal.summary)
         return f"above {format_number(result.thresholds[0])}"
 
     def regions_caption(self, note: str) -> str:
