@@ -4,6 +4,7 @@
     python -m benchmarks.calibration --half tuning --goals "level set" --families "own draws"
     python -m benchmarks.calibration --models truvar,plain,scikit-learn,BoTorch --release ../0.2.0
     python -m benchmarks.calibration --goals map --models truvar,plain --until 60
+    python -m benchmarks.calibration --goals within --models truvar --until 60
     python -m benchmarks.calibration --recheck build/calibration.jsonl --models truvar
 
 Every problem is measured by the default policy. After 15, 30, 60 and 120 measurements each model
@@ -77,7 +78,7 @@ def level_table(runs: Sequence[Run]) -> str:
         for name, members in (("functions, fields, tables", learned), (OWN_DRAWS, (OWN_DRAWS,))):
             for model in dict.fromkeys(model for each in own for model in each.checks):
                 found = _checks(own, model, members)
-                for tolerance in TOLERANCES if goal == "level set" else (0.0,):
+                for tolerance in TOLERANCES if goal in ("level set", "within") else (0.0,):
                     if found:
                         shares = [_true(found, f"{tolerance:g} {level:g}") for level in LEVELS]
                         rows.append((goal, name, model, f"{tolerance:g}", *shares))
@@ -140,7 +141,12 @@ def _map_figures(checks: Checks) -> dict[str, str]:
     }
 
 
-FIGURES = {"level set": _level_set_figures, "optimum": _optimum_figures, "map": _map_figures}
+FIGURES = {
+    "level set": _level_set_figures,
+    "within": _level_set_figures,
+    "optimum": _optimum_figures,
+    "map": _map_figures,
+}
 
 
 def _checks(runs: Sequence[Run], model: str, families: Sequence[str]) -> Checks:
@@ -179,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Are statements with a probability true that often, and how much do they say?",
     )
     parser.add_argument("--half", default="reported", choices=HALVES, help="default: reported")
-    parser.add_argument("--goals", default=",".join(GOALS), help="level set, optimum, map")
+    parser.add_argument("--goals", default=",".join(GOALS), help="level set, within, optimum, map")
     parser.add_argument(
         "--until", type=int, default=CHECKPOINTS[-1], help="measurements of a run; default 120"
     )

@@ -28,6 +28,7 @@ LINE = 200  # points of a line
 CLOUD = 600  # points of a table in three or more dimensions
 TABLE = 900  # rows of a measured table, at most
 
+MARGIN = 0.1  # of the points as good as the best, as a share of the range of the truth
 MAP_ACCURACY = 0.02  # of a map, in standard deviations of the truth: no run ends before its steps
 
 HALVES = ("tuning", "reported")
@@ -79,13 +80,20 @@ class Problem:
         return {"kernel": named_kernel(*self.given), "noise": self.noise**2}
 
     def instance(self, goal: str, start: int) -> Instance:
-        """Return the problem for "level set", "optimum" or "map" and the number of a start."""
+        """Return the problem for a goal and the number of a start.
+
+        Args:
+            goal: "level set", "optimum", "map", or "within" for the points as good as the best.
+            start: The number.
+        """
         seed = (crc32(self.name.partition(", given")[0].encode()), start)
         rng = np.random.default_rng([*seed, 7])
         domain, truth = self.make(rng)
         unit = 1.0 if self.family in DRAWN else float(truth.std())
         noise = Noise(self.noise * unit, self.freedom)
         wanted: tv.Maximize | tv.LevelSet | tv.Map = tv.Maximize()
+        if goal == "within":
+            wanted = tv.LevelSet(within=MARGIN * float(np.ptp(truth)))
         if goal == "map":
             wanted = tv.Map(MAP_ACCURACY * float(truth.std()))
         if goal == "level set":

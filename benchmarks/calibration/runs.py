@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import truvar as tv
 from benchmarks.calibration.models import MODELS, TAKE_A_KERNEL, TAKE_OUTCOMES
 from benchmarks.calibration.problems import PROBLEMS, Problem
-from benchmarks.calibration.score import level_set_check, map_check, optimum_check
+from benchmarks.calibration.score import level_set_check, map_check, optimum_check, within_check
 from benchmarks.instances import Instance
 
 CHECKPOINTS = (15, 30, 60, 120)
@@ -23,7 +23,7 @@ FIRST = 3  # random measurements before the policy chooses
 
 
 class Key(NamedTuple):
-    """A run: name of the problem, "level set", "optimum" or "map", and number of the start."""
+    """A run: name of the problem, "level set", "within", "optimum" or "map", and the start."""
 
     problem: str
     goal: str
@@ -95,6 +95,8 @@ def check(instance: Instance, drawn: Any, rows: list[int], values: list[float]) 
     if isinstance(instance.goal, tv.Map):
         return map_check(drawn, instance.truth)
     if instance.goal.has_thresholds:
+        if instance.goal.threshold is None:
+            return within_check(drawn, instance.truth, instance.goal.margin)
         return level_set_check(drawn, instance.truth, instance.goal.threshold)
     return optimum_check(drawn, instance.truth, instance.goal.sign, rows, values)
 

@@ -74,6 +74,15 @@ def level_set_check(drawn: Drawn, truth: np.ndarray, threshold: float) -> dict[s
     return found
 
 
+def within_check(drawn: Drawn, truth: np.ndarray, margin: float) -> dict[str, Any]:
+    """Return what is stated about the points within a margin of the maximum, and whether it is true.
+
+    Every draw has its own maximum. They are those of a level set of the distance from it.
+    """
+    gaps = Drawn(drawn.values - drawn.values.max(axis=0), drawn.weights, drawn.mean)
+    return level_set_check(gaps, truth - truth.max(), -margin)
+
+
 def optimum_check(
     drawn: Drawn, truth: np.ndarray, sign: int, rows: list[int], values: list[float]
 ) -> dict[str, Any]:

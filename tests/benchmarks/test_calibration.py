@@ -10,7 +10,7 @@ from benchmarks.calibration import __main__ as calibration
 from benchmarks.calibration import runs
 from benchmarks.calibration.models import truvar
 from benchmarks.calibration.problems import HALVES, PROBLEMS
-from benchmarks.calibration.score import Drawn, level_set_check, optimum_check
+from benchmarks.calibration.score import Drawn, level_set_check, optimum_check, within_check
 
 import truvar as tv
 
@@ -42,6 +42,15 @@ def test_a_level_set_is_shown_as_far_as_the_draws_allow() -> None:
     assert check["0 0.5"] == (False, 0.0)  # all four are shown, and the third is below
     assert check["pointwise"] == (True, 0.5)
     assert check["answer"] == pytest.approx(6 / 7)
+
+
+def test_points_within_a_margin_are_those_of_each_draw() -> None:
+    # In the first draw two points are within 1 of the best, in the second only the second one is.
+    sample = drawn([[5.0, 0.0], [5.5, 9.0], [0.0, 1.0]])
+    check = within_check(sample, np.array([4.8, 5.0, 1.0]), 1.0)
+    assert check["brier"] == pytest.approx(0.5**2 / 3)
+    assert check["0 0.95"] == (True, pytest.approx(1 / 3))
+    assert check["answer"] == 1.0
 
 
 def test_the_set_that_holds_an_optimum_is_as_small_as_the_draws_allow() -> None:

@@ -552,6 +552,8 @@ def test_rows_that_cannot_be_added_get_one_message_and_change_nothing(message: s
         ),
         (tv.Domain.box(x=(0, 1), representers=16), {"x": (0, 1)}, "has these sides already"),
         (tv.Domain.box(x=(0, 1), representers=16), {"x": 2}, "must be a pair"),
+        (tv.Domain.box(x=(0, 1), representers=16), {"x": (0, 1, 2)}, "must be a pair"),
+        (tv.Domain.box(x=(0, 1), representers=16), {"x": (2, 0)}, "low < high, got 2 and 0; swap"),
         (tv.Domain.box(x=(0, 1), representers=16), more_rows(), "a box is extended by values"),
         (
             tv.Domain.box(x=tv.Range(0, 1, step=0.1), y=(0, 1), representers=16),

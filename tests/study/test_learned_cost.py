@@ -161,6 +161,22 @@ def test_the_unit_of_the_cost_changes_no_choice() -> None:
     assert [record.index for record in seconds.measurement_records()] == rows
 
 
+def test_the_order_of_the_rows_changes_no_choice() -> None:
+    frame = pd.DataFrame(GRID.points**1.1, columns=["x", "y"])
+    shuffled = frame.iloc[np.random.default_rng(4).permutation(len(frame))]
+    chosen = []
+    for rows in (frame, shuffled):
+        start = list(rows.index).index(7)
+        study = tv.Study(
+            tv.Domain.table(rows), tv.LevelSet(0.8), cost="learned", start=start, **MODEL
+        )
+        for _ in range(6):
+            suggestion = study.ask()
+            study.tell(suggestion, height(suggestion.point), cost=minutes(suggestion.point))
+        chosen.append([*study.measurements["x"], *study.measurements["y"], study.ask().point["x"]])
+    assert chosen[0] == chosen[1]
+
+
 def test_a_function_may_return_the_cost() -> None:
     study = tv.Study(GRID, tv.Maximize(), cost="learned", **MODEL)
     study.run(lambda point: (height(point), minutes(point)), steps=4)
@@ -199,6 +215,15 @@ def test_bad_costs_change_nothing() -> None:
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         tv.LearnedCost(**settings)
+
+
+def test_a_misspelt_learned_cost_is_not_looked_for_among_the_columns() -> None:
+    with pytest.raises(InvalidArgumentError, match="unknown cost 'learnt'; did you mean 'learned'"):
+        tv.Study(GRID, tv.Maximize(), cost="learnt")
+    with pytest.raises(
+        InvalidArgumentError, match=r"got the class LearnedCost; give LearnedCost\("
+    ):
+        tv.Study(GRID, tv.Maximize(), cost=tv.LearnedCost)
 
 
 def test_costs_of_tasks_are_learned_or_given_but_not_both() -> None:

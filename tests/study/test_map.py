@@ -12,7 +12,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, TruvarError, UnsupportedGoalError
 from truvar.report.html_report import render_html_report
+from truvar.report.problem_summary import problem_summary
 from truvar.report.status import status_text
+from truvar.report.suggestion_card import describe_gain
 from truvar.report.terminal import TerminalStyle
 from truvar.storage.serialization import deserialize, serialize
 
@@ -249,8 +251,10 @@ def test_a_weight_of_another_length_or_an_unknown_column_gets_one_message() -> N
         tv.Study(SQUARE, tv.Map(0.3, weight=[1.0, 2.0]))
     with pytest.raises(TruvarError, match="area"):
         tv.Study(SQUARE, tv.Map(0.3, weight="area"))
-    with pytest.raises(InvalidArgumentError, match="number >= 0"):
+    with pytest.raises(InvalidArgumentError, match=r"number >= 0.*got -1.0 for point 0; give"):
         tv.Study(SQUARE, tv.Map(0.3, weight=lambda point: -1.0))
+    with pytest.raises(InvalidArgumentError, match=r"number >= 0.*got 'a' for point 0; give"):
+        tv.Study(SQUARE, tv.Map(0.3, weight=lambda point: "a"))
 
 
 def test_limits_and_scores_of_other_goals_get_one_message() -> None:
@@ -261,8 +265,10 @@ def test_limits_and_scores_of_other_goals_get_one_message() -> None:
         tv.Study(SQUARE, tv.Maximize(), **KNOWN).run(wave, accuracy=0.9)
     with pytest.raises(UnsupportedGoalError, match="EI is for an optimum, but the goal is Map"):
         tv.Study(SQUARE, tv.Map(0.3), policy="ei", **KNOWN)
-    with pytest.raises(UnsupportedGoalError, match="F1 needs a level set"):
+    with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use expected_rmse"):
         _ = study.result().expected_f1
+    with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use rmse\(truth\)"):
+        study.result().f1(np.zeros(len(SQUARE)))
     with pytest.raises(UnsupportedGoalError, match="expected_rmse needs a map"):
         _ = tv.Study(SQUARE, tv.LevelSet(0.3), **KNOWN).result().expected_rmse
 
@@ -279,6 +285,8 @@ def test_a_problem_file_has_a_map(tmp_path: Path) -> None:
     study = tv.load_problem(tmp_path / "lake.toml").study()
     assert study.goal == tv.Map(0.3, "area")
     assert study.limits == {"accuracy": 0.4}
+    problem = tv.load_problem(tmp_path / "lake.toml")
+    assert "power" not in problem_summary(problem, study, TerminalStyle(width=100))
     (tmp_path / "lake.toml").write_text(text.replace("0.3", "-1"))
     with pytest.raises(TruvarError, match="map"):
         tv.load_problem(tmp_path / "lake.toml").study()
@@ -292,6 +300,7 @@ def test_status_and_report_show_the_map(n_columns: int) -> None:
     for _ in range(5):
         suggestion = study.ask()
         study.tell(suggestion, suggestion.point["x"])
+    assert "% of the variance of all points together" in describe_gain(study, study.ask())
     text = status_text(study, TerminalStyle(width=100))
     assert "what is the value everywhere, within ±0.3?" in text
     assert "expected RMSE" in text

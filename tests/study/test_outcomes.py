@@ -115,7 +115,7 @@ def test_an_answer_may_be_a_word(word: Any) -> None:
         ("binary", 2, {}, "a value is 1 or 0, got 2"),
         ("binary", 0.5, {}, "a value is 1 or 0, got 0.5"),
         ("binary", float("nan"), {}, "must be a finite number"),
-        ("binary", "maybe", {}, "must be a number"),
+        ("binary", "maybe", {}, 'must be a number, got .maybe.; .*"yes" or "no" if the outcome is'),
         ("binary", 1, {"noise": 0.1}, "has no noise variance"),
         ("binary", 1, {"exposure": 2.0}, 'outcome "count" have an exposure'),
         ("count", -1, {}, "a whole number from 0"),
@@ -268,6 +268,25 @@ def test_rows_and_columns_may_be_permuted() -> None:
 
     first = mean(frame, ["x", "y"])
     np.testing.assert_allclose(first, mean(frame.iloc[order], ["x", "y"]), atol=1e-6)
+
+
+def test_the_unit_of_the_exposure_does_not_matter() -> None:
+    """Ten counts in two hours are ten in 120 minutes."""
+    chosen = []
+    results = []
+    for factor in (1.0, 60.0):
+        outcome = tv.Count(exposure=2.0 * factor)
+        study = tv.Study(LINE, tv.LevelSet(3.0 / factor), outcome=outcome)
+        rng = np.random.default_rng(0)
+        for _ in range(8):
+            suggestion = study.ask()
+            chosen.append(suggestion.point["x"])
+            study.tell(suggestion, int(rng.poisson(2 + 8 * suggestion.point["x"])))
+        results.append(study.result())
+    assert chosen[:8] == chosen[8:]
+    ours, theirs = results
+    np.testing.assert_allclose(ours.mean, 60.0 * theirs.mean, rtol=1e-4)
+    np.testing.assert_allclose(ours.probability, theirs.probability, atol=1e-4)
 
 
 def test_a_problem_file_says_the_outcome() -> None:

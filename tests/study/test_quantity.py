@@ -101,3 +101,16 @@ def test_requests_have_it(served: Any) -> None:
     api.create("inlet", PROBLEM)
     assert api.get("/studies/inlet/status")["words"] == "where is oxygen below 4 mg/l?"
     assert tv.connect(api.url, name="inlet").quantity.label == "oxygen (mg/l)"
+
+
+def test_the_quantity_of_a_goal_is_that_of_the_study() -> None:
+    study = tv.Study(GRID, tv.LevelSet(4, of="oxygen"), unit="mg/l")
+    assert study.quantity.in_question(study.goal) == "where is oxygen above 4 mg/l?"
+    study.tell({"x": 0.0, "y": 0.0}, {"oxygen": 5.0})
+    with pytest.raises(InvalidMeasurementError, match="unknown quantity 'salinity'"):
+        study.tell({"x": 0.0, "y": 0.2}, {"salinity": 31.0})
+    assert study.steps == 1
+    with pytest.raises(
+        InvalidArgumentError, match="about the quantity 'oxygen', but quantity='pH'"
+    ):
+        tv.Study(GRID, tv.LevelSet(4, of="oxygen"), quantity="pH")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import truvar as tv
 from truvar.cli import main
@@ -57,6 +57,28 @@ def test_the_setting_is_chosen_for_the_whole_batch() -> None:
     )  # fmt: skip
     batch = study.ask(5, same=["temperature_C"])
     assert temperatures(batch) == {90.0}
+
+
+def test_units_and_order_of_the_rows_change_no_batch() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"temperature_C": np.repeat(TEMPERATURES, 6), "ph": rng.uniform(4, 8, 24).round(3)}
+    )
+    shuffled = frame.iloc[rng.permutation(24)]
+    chosen = []
+    for rows, factor in ((frame, 1.0), (shuffled, 1.0), (frame, 100.0)):
+        domain = tv.Domain.table(rows)
+        start = list(rows.index).index(3)
+        kernel = ConstantKernel(factor**2) * RBF([10.0, 1.0])
+        study = tv.Study(
+            domain, tv.LevelSet(factor), kernel=kernel, mean=0.0, noise=0.1 * factor**2, start=start
+        )
+        for suggestion in study.ask(4, same=["temperature_C"]):
+            study.tell(suggestion, factor * value(suggestion))
+        batch = study.ask(4, same=["temperature_C"])
+        chosen.append([*study.measurements["ph"], *(each.point["ph"] for each in batch)])
+    assert chosen[0] == chosen[1]
+    assert chosen[0] == chosen[2]
 
 
 def test_the_last_temperature_is_not_the_best_of_all_single_ones_only() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -104,6 +105,21 @@ def test_the_units_of_a_quantity_do_not_matter():
     ours, theirs = (study.result() for study in studies)
     assert np.allclose(ours.probability, theirs.probability, atol=1e-6)
     assert np.array_equal(ours.classes.above, theirs.classes.above)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    frame = pd.DataFrame({"x": X**1.1})
+    shuffled = frame.iloc[np.random.default_rng(3).permutation(len(X))]
+    studies = [
+        tv.Study(tv.Domain.table(rows), BOTH, kernel=KERNEL, mean=0.0, noise=1e-4, start=start)
+        for rows, start in ((frame, 12), (shuffled, list(shuffled.index).index(12)))
+    ]
+    first, second = (run(study, 8) for study in studies)
+    assert first == second
+    ours, theirs = (study.result() for study in studies)
+    back = np.argsort(shuffled.index)
+    assert np.allclose(ours.probability, theirs.probability[back], atol=1e-6)
+    assert ours.best.point == theirs.best.point
 
 
 def posterior(points, values, at, sign=1.0):
@@ -403,6 +419,12 @@ def test_a_value_that_one_model_refuses_is_told_to_none():
         (lambda: tv.Maximize("y", subject_to="a"), "must compare quantities"),
         (lambda: tv.Maximize("y", subject_to="y <= 1"), "other quantities than 'y'"),
         (lambda: tv.Minimize("y", subject_to=3), "must compare quantities"),
+        (lambda: known(tv.Maximize("y", subject_to="x <= 1")), "'x', which is a column of the dom"),
+        (lambda: known(tv.Maximize("cost", subject_to="y <= 1")), "must not be called 'cost'"),
+        (
+            lambda: known(tv.AllOf(YIELD, tv.LevelSet(1, of="level"))),
+            "must not be called 'level', as tables of measurements have a column",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used_have_one_message(make, message):

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidArgumentError, InvalidProblemError, UnsupportedGoalError
+from truvar.report.goal_views import view_of
 from truvar.report.html_report import render_html_report
 from truvar.report.status import status_text
 from truvar.report.terminal import TerminalStyle
@@ -151,3 +152,11 @@ def test_terminal_and_report_name_the_margin() -> None:
     study = measured(tv.LevelSet(within=0.1), F, steps=10)
     assert "within 0.1 of the highest" in render_html_report(study)
     assert "within 0.1 of the highest" in status_text(study, TerminalStyle())
+    page = render_html_report(study)
+    assert "of the points within 0.1 of the highest" in page
+    assert "of the points above" not in page
+    caption = view_of(study.goal).regions_caption("note")
+    assert (
+        caption
+        == "Points within 0.1 of the highest, those that are not, and undecided points (note)"
+    )

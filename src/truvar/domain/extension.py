@@ -383,15 +383,19 @@ def _wider_side(parameter: Parameter, values: Sequence[Any], name: str) -> Param
     """Return the parameter of a side that a caller gives by its ends, or by its values."""
     if isinstance(parameter, (Categorical, Ordinal, Boolean)):
         return _widened(parameter, values, name)
-    if len(values) < 2:
+    if len(values) != 2:
         raise InvalidDomainError(
             f"interval {name!r} must be a pair (low, high), got {list(values)!r}; give one such as "
             "(0, 2)"
         )
     wider = _widened(parameter, values, name)
-    ends = [_encoded(parameter, value, name) for value in values]
+    start, end = (_encoded(parameter, value, name) for value in values)
+    if start > end:
+        raise InvalidDomainError(
+            f"interval {name!r} must have low < high, got {values[0]} and {values[1]}; swap them"
+        )
     low, high = parameter.bounds
-    if min(ends) > low or max(ends) < high:
+    if start > low or end < high:
         raise InvalidDomainError(
             f"interval {name!r} must contain the present one, {parameter.describe()}, got "
             f"{values[0]} to {values[-1]}; give wider ends, and exclude what cannot be measured"

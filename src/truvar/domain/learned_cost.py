@@ -10,14 +10,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from truvar.exceptions import InvalidArgumentError
+from truvar.messages import unknown_name
 from truvar.validation import check_positive
 
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
+LEARNED = "learned"  # the short form of `LearnedCost()`
 _MIN_SHARE = 1e-3  # of a cost: a smaller pointwise part says more about the known part
 
 
@@ -94,9 +97,18 @@ def as_cost(cost: Any, domain: Domain) -> Any:
     Args:
         cost: A cost as `Study` takes it.
         domain: The domain. If its table has a column "learned", `cost="learned"` is that column.
+
+    Raises:
+        InvalidArgumentError: If it is a class, or a misspelt "learned".
     """
-    if isinstance(cost, str) and cost == "learned":
-        frame = domain.frame
-        if cost not in domain.columns and (frame is None or cost not in frame.columns):
-            cost = LearnedCost()
+    if isinstance(cost, type):
+        raise InvalidArgumentError(
+            f"cost must be an object, got the class {cost.__name__}; give {cost.__name__}(...)"
+        )
+    if isinstance(cost, str):
+        columns = [*domain.columns, *(() if domain.frame is None else domain.frame.columns)]
+        if cost == LEARNED and cost not in columns:
+            return LearnedCost()
+        if get_close_matches(cost, [*map(str, columns), LEARNED], n=1) == [LEARNED]:
+            raise InvalidArgumentError(unknown_name("cost", cost, [LEARNED]))
     return cost

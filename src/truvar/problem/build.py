@@ -111,6 +111,11 @@ class Problem:
             StudySpec, {key: value for key, value in self.spec.items() if key != "domain"}
         )
 
+    @property
+    def goal(self) -> Goal:
+        """The goal of its studies."""
+        return _build_goal(self._settings.goal)
+
     def study(self, **overrides: Any) -> Study:
         """Build a new study of the problem.
 

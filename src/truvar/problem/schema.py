@@ -492,11 +492,11 @@ class GoalSpec(StrictModel):
     def _check(self) -> Self:
         _check_one_given(self, *_GOAL_KEYS)
         if self.weight is not None and self.map is None:
-            raise ValueError("weight needs map = ...; leave out weight, or give map")
+            raise rule_error("weight needs map, got none; leave out weight, or give map")
         if self.subject_to is not None and not isinstance(self.maximize or self.minimize, str):
-            raise ValueError(
-                'subject_to needs the quantity to optimise; write maximize = "yield" or minimize '
-                '= "yield"'
+            raise rule_error(
+                'subject_to needs the quantity to optimise, got none; write maximize = "yield" or '
+                'minimize = "yield"'
             )
         return self
 

@@ -222,13 +222,22 @@ class _LevelSetView(GoalView):
         named = {"above": above, "undecided": _undecided(decided), "below": below}
         return [named[name] for name in self.palette_keys]
 
+    @property
+    def _is_margin_above(self) -> bool:
+        """Whether the points above the threshold are those within a margin of the maximum."""
+        return getattr(self.goal, "margin", None) is not None and self.goal.sides[0] == "above"
+
     def share_name(self, result: Result) -> str:
         if getattr(self.goal, "inside", False):
             return " to ".join(format_number(threshold) for threshold in result.thresholds)
+        if self._is_margin_above:
+            return str(self.goal.summary)
         return f"above {format_number(result.thresholds[0])}"
 
     def regions_caption(self, note: str) -> str:
         asked, _, other = self.palette_keys
+        if getattr(self.goal, "margin", None) is not None:
+            return f"Points {self.goal.summary}, those that are not, and undecided points ({note})"
         return f"Points {asked} and {other} the threshold, and undecided points ({note})"
 
     def values_caption(self, result: Result) -> str:

@@ -176,9 +176,7 @@ def _may_take_a_power(problem: Problem, learned: Learned) -> bool:
     """Return whether a power of the values is tried: mean, noise and threshold must not be given relative to them."""
     noise = problem.spec.get("noise", {})
     has_noise = bool(noise) and noise.get("variance") != 0 and noise.get("sd") != 0
-    is_relative = (
-        "mean" in problem.spec.get("model", {}) or "fraction_of_max" in problem.spec["goal"]
-    )
+    is_relative = "mean" in problem.spec.get("model", {}) or not problem.goal.learns_power
     if problem.spec.get("tasks"):
         return False
     return learned.marginalise and learned.transform == "auto" and not has_noise and not is_relative

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
 
+from truvar.domain.goals import Map
 from truvar.report.formatting import describe_cost, format_place
 from truvar.report.terminal import TerminalStyle
 
@@ -60,13 +61,16 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     lookahead = study.lookahead(suggestion)
     if lookahead is None:
         return "there is no model yet: the first measurements are spread out to learn one from"
-    expected = lookahead.expected_decided
-    decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
-    text = (
-        f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of the "
-        "points that the policy has not decided yet, and is expected to decide about "
-        f"{decided} of them"
-    )
+    text = f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of "
+    if isinstance(study.goal, Map):  # no point of a map is ever decided
+        text += "all points together"
+    else:
+        expected = lookahead.expected_decided
+        decided = f"{expected:.0f}" if expected >= 9.5 else f"{expected:.2g}"
+        text += (
+            "the points that the policy has not decided yet, and is expected to decide about "
+            f"{decided} of them"
+        )
     if isnan(suggestion.gain):
         return text
     return f"{text}; gain {suggestion.gain:.4g}, {suggestion.score:.3g} per unit of cost"

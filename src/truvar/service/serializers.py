@@ -22,6 +22,7 @@ from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
 from truvar.domain.extension import Extension
 from truvar.domain.geographic import geographic_columns
+from truvar.domain.goals import Map
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.exceptions import TruvarError
 from truvar.inference.regime import REGIME_SUMMARIES
@@ -278,6 +279,7 @@ def view(study: Study) -> dict[str, Any]:
         "threshold": result.threshold,
         "thresholds": list(result.thresholds),
         "level_set": not study.goal.seeks_optimum,
+        "map": isinstance(study.goal, Map),
         "sign": study.goal.sign,
         "quantities": list(study.goal.parts),
         "share_name": view_of(study.goal).share_name(result),

@@ -104,6 +104,14 @@ def as_label(y: Any) -> Label | None:
     return None if value is None else Label(value)
 
 
+def remedy_of_word(word: str) -> str:
+    """Return what else may be told where a word is no number; nothing for a mistyped number."""
+    if not word.strip().isalpha():
+        return ""
+    words = for_interface('"yes" or "no"', cli="yes or no")
+    return f", or {words} if the outcome is binary"
+
+
 def check_label(value: Any, outcome: Outcome | None) -> float:
     """Return a checked value as a float.
 
@@ -179,7 +187,9 @@ def check_measurement(
         noise = None if noise is None else check_nonnegative(noise, "noise")
         cost = None if cost is None else check_cost(cost, "cost")
     except InvalidArgumentError as error:
-        remedy = "" if corrects else _remedy_of_missing(y)
+        remedy = remedy_of_word(y) if isinstance(y, str) else ""
+        if not corrects:
+            remedy += _remedy_of_missing(y)
         raise InvalidMeasurementError(f"{error}{remedy}") from None
     return value, noise, cost
 

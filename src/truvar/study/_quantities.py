@@ -13,10 +13,12 @@ from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, Inv
 from truvar.messages import for_interface, unknown_name
 from truvar.models.priors import Learned, Prior, Quantity
 from truvar.study._inputs import as_label, check_label, check_only_value, is_named
+from truvar.study.records import RESERVED_COLUMNS
 from truvar.study.suggestion import Suggestion
 from truvar.validation import check_finite
 
 if TYPE_CHECKING:
+    from truvar.domain.domain import Domain
     from truvar.study._events import StudyConfig
     from truvar.study._state import StudyState
     from truvar.study.commands import Tell
@@ -37,16 +39,18 @@ def family_of(kernel: Any, transform: Any) -> Any:
     return replace(kernel, transform=transform)
 
 
-def check_quantities(given: Any, goal: Goal, prior: Prior) -> dict[str, Quantity]:
+def check_quantities(given: Any, goal: Goal, prior: Prior, domain: Domain) -> dict[str, Quantity]:
     """Return the settings of the quantities of a study.
 
     Args:
         given: Settings by the name of the quantity; None: none.
         goal: The goal of the study.
         prior: Its model.
+        domain: Its domain.
 
     Raises:
-        InvalidArgumentError: If the goal has no such quantity, or the settings are something else.
+        InvalidArgumentError: If the goal has no such quantity, the settings are something else, or
+            a table of measurements has another column of that name.
     """
     names = list(goal.parts)
     if not names:
@@ -56,6 +60,8 @@ def check_quantities(given: Any, goal: Goal, prior: Prior) -> dict[str, Quantity
                 "leave them out"
             )
         return {}
+    for name in names:
+        _check_name(name, domain)
     if prior.tasks is not None or isinstance(prior.noise, NoiseLevels):
         what = "tasks" if prior.tasks is not None else "noise levels"
         raise InvalidArgumentError(
@@ -76,6 +82,44 @@ def check_quantities(given: Any, goal: Goal, prior: Prior) -> dict[str, Quantity
                 "such as Quantity(noise=0.1)"
             )
     return dict(given or {})
+
+
+def name_of_quantity(quantity: Any, goal: Goal) -> Any:
+    """Return the name of what is measured: that of the study, or else the one that its goal has.
+
+    Args:
+        quantity: The name that the study was given; None: none.
+        goal: The goal, whose `of` names the quantity that it is about.
+
+    Raises:
+        InvalidArgumentError: If the two differ.
+    """
+    of = None if goal.parts else getattr(goal, "of", None)
+    if quantity is None or of is None or quantity == of:
+        return of if quantity is None else quantity
+    raise InvalidArgumentError(
+        f"the goal is about the quantity {of!r}, but quantity={quantity!r} was given; give one of "
+        "them"
+    )
+
+
+def _check_name(name: str, domain: Domain) -> None:
+    """Check that no other column of a table of measurements has the name of a quantity.
+
+    Raises:
+        InvalidArgumentError: If one has.
+    """
+    if name in domain.columns:
+        raise InvalidArgumentError(
+            f"the goal is about the quantity {name!r}, which is a column of the domain and not "
+            "measured; rename one of them, or give conditions on columns as constraints of the "
+            "domain"
+        )
+    if name in RESERVED_COLUMNS:
+        raise InvalidArgumentError(
+            f"a quantity must not be called {name!r}, as tables of measurements have a column of "
+            f"that name; rename it, such as {name + '_measured'!r}"
+        )
 
 
 def several_learner(config: StudyConfig) -> SeveralLearner:

@@ -20,7 +20,7 @@ from truvar.domain.labels import can_be_given, label_columns, labelled_point, ro
 from truvar.domain.rounding import shown_numbers
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import format_point, unknown_name
-from truvar.study._inputs import as_label, located
+from truvar.study._inputs import as_label, located, remedy_of_word
 from truvar.study.commands import Receipt, Tell, TellAll
 from truvar.tabular.csv_cells import unquote_cell
 from truvar.tabular.delimited import (
@@ -251,7 +251,10 @@ def _parse_measured(word: str, target: str, *, corrects: bool) -> float:
     if label is not None:
         return label
     if not is_missing(word):
-        return parse_number(word, "the measured value")
+        try:
+            return parse_number(word, "the measured value")
+        except InvalidMeasurementError as error:
+            raise InvalidMeasurementError(f"{error}{remedy_of_word(word)}") from None
     remedy = f"or say that the measurement failed: truvar fail {target} --reason TEXT"
     if corrects:
         remedy = f"or withdraw the measurement: truvar withdraw {target}"

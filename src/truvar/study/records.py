@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from truvar.study._state import StudyState
 
 _MEASUREMENT_COLUMNS = ("id", "index", "level", "task", "noise", "cost", "spent", "value")
+_FURTHER_COLUMNS = ("label", "who", "repeats", "exposure", "reference")  # only where there are such
+# of tables of measurements, in which a quantity has a column of its own name
+RESERVED_COLUMNS = (*_MEASUREMENT_COLUMNS[:-1], *_FURTHER_COLUMNS, "noise_sd", "vehicle", "measure")
 
 
 @dataclass(frozen=True)

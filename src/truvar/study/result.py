@@ -346,10 +346,7 @@ class Result(MapProperties):
             UnsupportedGoalError: If the goal is an optimum.
         """
         if self.statements.share_above is None:
-            raise UnsupportedGoalError(
-                f"share_above needs a level set, got the goal {self.goal}; for an optimum use "
-                "expected_regret"
-            )
+            raise _other_goal("share_above needs a level set", self.goal, "expected_{}")
         return self.statements.share_above
 
     @property
@@ -360,10 +357,7 @@ class Result(MapProperties):
             UnsupportedGoalError: If the goal is an optimum.
         """
         if self.statements.expected_f1 is None:
-            raise UnsupportedGoalError(
-                f"F1 needs a level set, got the goal {self.goal}; for an optimum use "
-                "expected_regret"
-            )
+            raise _other_goal("F1 needs a level set", self.goal, "expected_{}")
         return self.statements.expected_f1
 
     @property
@@ -388,10 +382,7 @@ class Result(MapProperties):
             UnsupportedGoalError: If the goal is a level set.
         """
         if self.statements.expected_regret is None:
-            raise UnsupportedGoalError(
-                f"regret needs an optimum, got the goal {self.goal}; for a level set use "
-                "expected_f1"
-            )
+            raise _other_goal("regret needs an optimum", self.goal, "expected_{}")
         return self.statements.expected_regret
 
     @property
@@ -448,9 +439,7 @@ class Result(MapProperties):
         if isinstance(self.goal, Bands) and self.bands is not None:
             return true_f1(self.goal, self.bands, check_truth(truth, len(self.mean)))
         if not isinstance(self.goal, LevelSet) or self.classification is None:
-            raise UnsupportedGoalError(
-                f"F1 needs a level set, got the goal {self.goal}; for an optimum use regret(truth)"
-            )
+            raise _other_goal("F1 needs a level set", self.goal, "{}(truth)")
         values = check_truth(truth, len(self.mean))
         true = self.goal.asked(self.goal.exceeds(values, self.goal.thresholds(values, values)[0]))
         n_hits = int((true & self.classification).sum())
@@ -487,10 +476,7 @@ class Result(MapProperties):
                 function is missing.
         """
         if not self.goal.seeks_optimum:
-            raise UnsupportedGoalError(
-                f"regret needs an optimum, got the goal {self.goal}; for {self.goal.one} use "
-                f"{self.goal.score.key}(truth)"
-            )
+            raise _other_goal("regret needs an optimum", self.goal, "{}(truth)")
         if isinstance(self.goal, ConstrainedOptimum):
             return constrained_regret(self.goal, self.best.index, truth, len(self.mean))
         sign = self.goal.sign
@@ -698,3 +684,9 @@ def _not_counted(result: Result) -> list[tuple[str, str]]:
     if result.n_excluded:
         rows.append(("excluded", f"{result.n_excluded} of {_count(len(result.mean), 'point')}"))
     return rows
+
+
+def _other_goal(needed: str, goal: Goal, form: str) -> UnsupportedGoalError:
+    """Return the error of a score that belongs to other goals, with the one of this goal."""
+    own = form.format(goal.score.key)
+    return UnsupportedGoalError(f"{needed}, got the goal {goal}; for {goal.one} use {own}")

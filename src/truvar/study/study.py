@@ -48,7 +48,7 @@ from truvar.study._handlers import HANDLERS
 from truvar.study._inputs import check_measurement
 from truvar.study._local_views import LocalViews
 from truvar.study._plausibility import implausible
-from truvar.study._quantities import check_quantities, check_values, family_of
+from truvar.study._quantities import check_quantities, check_values, family_of, name_of_quantity
 from truvar.study._resolve import resolve_action
 from truvar.study._session import StudySession, synchronized
 from truvar.study._state import StudyState
@@ -212,7 +212,7 @@ class Study(BaseStudy, LocalViews):
             exact_model,
             outcome_named(outcome),
         )
-        named = QuantityName(quantity, unit)
+        named = QuantityName(name_of_quantity(quantity, goal), unit)
         config = StudyConfig(
             domain=domain,
             goal=goal,
@@ -226,7 +226,7 @@ class Study(BaseStudy, LocalViews):
             quantity=named.name,
             unit=named.unit,
             vehicles=check_vehicles(vehicles),
-            quantities=check_quantities(quantities, goal, prior),
+            quantities=check_quantities(quantities, goal, prior, domain),
             repeats=check_repeats(repeats),
         )
         check_names(config.vehicles, "vehicle")

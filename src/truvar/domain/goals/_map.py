@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -147,13 +148,21 @@ def _check_weights(given: Any) -> Array:
     """
     expected = "the weight of a map must be a number >= 0 for every point, and not always 0"
     remedy = "give the name of a column, such numbers or a function of a point"
-    try:
-        weights = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(f"{expected}, got {given!r}; {remedy}") from None
-    if weights.ndim != 1 or not np.isfinite(weights).all():
-        raise InvalidArgumentError(f"{expected}, got {given!r}; {remedy}")
-    if (weights < 0).any() or not weights.any():
-        got = f"{weights.min():g}" if (weights < 0).any() else "nothing but 0"
-        raise InvalidArgumentError(f"{expected}, got {got}; {remedy}")
+    if np.ndim(given) != 1 or isinstance(given, str):
+        raise InvalidArgumentError(f"{expected}, got {reprlib.repr(given)}; {remedy}")
+    weights = np.array([_as_number(weight) for weight in given])
+    usable = np.isfinite(weights) & (weights >= 0)
+    if not usable.all():
+        row = int(np.argmin(usable))
+        raise InvalidArgumentError(f"{expected}, got {given[row]!r} for point {row}; {remedy}")
+    if not weights.any():
+        raise InvalidArgumentError(f"{expected}, got nothing but 0; {remedy}")
     return weights
+
+
+def _as_number(weight: Any) -> float:
+    """Return a weight as a float; NaN for one that is no number."""
+    try:
+        return float(weight)
+    except (TypeError, ValueError):
+        return float("nan")

@@ -209,8 +209,8 @@ def parse_constraints(given: Any) -> tuple[Requirement, ...]:
 
 def _not_a_constraint(given: Any) -> str:
     return (
-        f'subject_to must compare quantities with numbers, got {given!r}; write it as "impurity <= '
-        '1" or "impurity <= 1 and 5 <= pH <= 7"'
+        f"a requirement must compare quantities with numbers, got {given!r}; write it as "
+        '"impurity <= 1" or "impurity <= 1 and 5 <= pH <= 7"'
     )
 
 

@@ -99,7 +99,8 @@ function reasonText({ expected, lookahead }, view) {
   const decided = lookahead.expected_decided;
   const points = decided >= 9.5 ? String(Math.round(decided)) : number(decided, 2);
   const what = view.level_set ? "decides about" : "rules out about";
-  const parts = [`it removes ${reduction} of the uncertainty about the points that the policy has not decided yet`];
+  const about = view.map ? "all points together" : "the points that the policy has not decided yet";
+  const parts = [`it removes ${reduction} of the uncertainty about ${about}`];
   if (decided >= 0.05) parts.push(`${what} ${points} of them`);
   const crossed = expected ? view.thresholds.find((threshold) => expected.low < threshold && threshold < expected.high) : undefined;
   if (crossed !== undefined) parts.push(`and may lie on either side of ${number(crossed)}`);
