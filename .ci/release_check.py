@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 # Libraries of extras that dependencies of the core bring: scikit-learn 1.9 needs it.
 WITH_DEPENDENCIES = {"narwhals"}
-NOT_IN_SDIST = (".ci/", ".github/", ".pre-commit-config.yaml")
+NOT_IN_SDIST = (".binder/", ".ci/", ".github/", ".pre-commit-config.yaml")
 
 
 def main(tag: str | None = None) -> int:
