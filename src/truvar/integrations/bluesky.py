@@ -333,7 +333,8 @@ def _number(name: str, outcome: Any) -> tuple[float, float | None]:
     """Return an outcome as a number, and its standard error; None is NaN."""
     try:
         value, error = outcome if isinstance(outcome, tuple | list) else (outcome, None)
-        return float("nan" if value is None else value), None if error is None else float(error)
+        number = float("nan" if value is None else value)
+        return number, None if error is None else float(error)
     except (TypeError, ValueError):
         raise InvalidArgumentError(
             f"the outcome {name!r} must be a number, or a number and its standard error, got "
