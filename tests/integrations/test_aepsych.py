@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -60,8 +61,16 @@ class Client:
     def send_bytes(self, *parts: bytes) -> dict[str, Any]:
         for part in parts:
             self.socket.sendall(part)
-        answer: dict[str, Any] = json.loads(self.socket.recv(65_536))
-        return answer
+        return self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        """The next answer, and not a byte of the one after it."""
+        received = b""
+        while True:
+            received += self.socket.recv(1)
+            with contextlib.suppress(ValueError):
+                answer: dict[str, Any] = json.loads(received)
+                return answer
 
 
 @pytest.fixture
@@ -181,6 +190,34 @@ def test_a_message_may_come_in_parts_and_the_next_client_is_served(client: Clien
     too_long = Client(port)
     answer = too_long.send_bytes(b'{"type": "' + b"x" * (MAX_MESSAGE + 1))
     assert "at most" in answer["server_error"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"type": ask}',
+        b"{'type': 'ask'}",
+        b"ask",
+        b"\xff\xfe",
+        b'{"type": "ask"]}',
+        b'{"type": "\xff"}',
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+)
+def test_what_is_no_json_is_answered_and_the_next_message_is_read(
+    client: Client, text: bytes
+) -> None:
+    """A client waits for an answer: without one it would hang in the middle of a session."""
+    assert "a message must be JSON" in client.send_bytes(text)["server_error"]
+    assert client.send("setup", {"config_str": HEARING}) == {"strat_id": 0}
+
+
+def test_messages_that_arrive_together_are_answered_one_after_the_other(client: Client) -> None:
+    setup = {"type": "setup", "message": {"config_str": HEARING, "note": 'braces } in "texts" {'}}
+    ask = {"type": "ask", "message": ""}
+    text = (json.dumps(setup) + "\n" + json.dumps(ask)).encode()
+    assert client.send_bytes(text) == {"strat_id": 0}
+    assert client.receive()["num_points"] == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 import truvar as tv
-from truvar.exceptions import InvalidArgumentError, PointNotInDomainError, UnsupportedGoalError
+from truvar.exceptions import (
+    InvalidArgumentError,
+    PointNotInDomainError,
+    UnknownSuggestionError,
+    UnsupportedGoalError,
+)
 
 pytest.importorskip("bluesky_adaptive", reason="needs truvar[test-labs]")
 pytest.importorskip("ophyd", reason="needs truvar[test-labs]")
@@ -232,6 +237,20 @@ def test_outcomes_with_errors_costs_and_without_values() -> None:
     point = optimizer.suggest()[0]
     with pytest.raises(InvalidArgumentError, match="the outcome 'intensity' is missing"):
         optimizer.ingest([{"_id": point["_id"], "counts": 3.0}])
+
+
+def test_outcomes_that_cannot_be_used_are_refused_and_none_is_a_failure() -> None:
+    optimizer = an_optimizer()
+    (point,) = optimizer.suggest()
+    for outcome in ("much", (1.0, 0.1, 3.0), [1.0, "wide"], {}):
+        with pytest.raises(InvalidArgumentError, match="'intensity' must be a number"):
+            optimizer.ingest([{"_id": point["_id"], "intensity": outcome}])
+    for id_ in ("own-0123456789ab", 99):
+        with pytest.raises(UnknownSuggestionError):
+            optimizer.ingest([{"_id": id_, "intensity": 1.0}])
+    assert (optimizer.study.steps, len(optimizer.study.failures)) == (0, 0)
+    optimizer.ingest([{"_id": point["_id"], "intensity": None}])
+    assert [each.reason for each in optimizer.study.failures] == ["outcome intensity: got nan"]
 
 
 def test_several_outcomes() -> None:

@@ -156,3 +156,17 @@ def test_xopt_cannot_make_the_generator_from_a_dump_alone(tmp_path: Path) -> Non
     xopt.run()
     with pytest.raises(XoptError, match="No generator named"):
         Xopt.from_file(str(tmp_path / "run.yml"))
+
+
+def test_xopt_takes_sets_of_numbers_and_none_of_texts() -> None:
+    """docs/integrations.md says so."""
+    box = {"x": [-5, 10], "y": [0, 15]}
+    for values, is_taken in (({1, 2, 4}, True), ({"in", "out"}, False)):
+        vocs = VOCS(variables={**box, "z": values}, objectives={"f": "MINIMIZE"})
+        xopt = an_xopt(a_generator(vocs), 1)
+        if is_taken:
+            xopt.run()
+            assert xopt.data["z"].isin(values).all()
+        else:
+            with pytest.raises(ValueError, match="could not convert string to float"):
+                xopt.run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -117,6 +118,21 @@ def test_the_release_workflow_needs_no_password() -> None:
     assert "make release-check TAG=" in text
     assert "secrets." not in text
     assert "password" not in text.replace("there is no password", "")
+
+
+def test_every_tracked_file_is_in_the_sdist_or_left_out_by_the_release_check() -> None:
+    if not shutil.which("git") or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    sdist = tomllib.loads(PYPROJECT)["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    # hatchling adds the last four to every sdist.
+    taken = (*sdist, "/pyproject.toml", "/README.md", "/LICENSE", "/.gitignore")
+    left_out = release_check().NOT_IN_SDIST
+    for name in filter(None, listing.stdout.split("\0")):
+        is_taken = any(f"/{name}" == each or f"/{name}".startswith(f"{each}/") for each in taken)
+        assert is_taken != name.startswith(left_out), name
 
 
 def test_the_lock_file_satisfies_the_project_and_names_no_index() -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socketserver
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ DEFAULT_PORT = 5555
 MAX_MESSAGE = 1_000_000  # bytes
 _CHUNK = 65_536  # bytes that are read at a time
 _MAX_POINTS = 100  # trials of one `ask`
+# A text of JSON, one that does not end, or a bracket.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 
 
 @dataclass
@@ -416,23 +419,47 @@ class _Connection(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         received = b""
-        while True:
-            chunk = self.request.recv(_CHUNK)
-            if not chunk:
-                return
+        while chunk := self.request.recv(_CHUNK):
             received += chunk
-            try:
-                request = json.loads(received)
-            except ValueError:
-                if len(received) > MAX_MESSAGE:
-                    self._send({"server_error": f"a message has at most {MAX_MESSAGE} bytes"})
+            while (end := _end_of_message(received)) is not None:
+                try:
+                    request = json.loads(received[:end])
+                except (ValueError, RecursionError) as error:
+                    self._send({"server_error": f"a message must be JSON, got {error}; correct it"})
+                    received = b""
+                    break
+                received = received[end:]
+                self._send(self.server.answers.handle(request))
+                if self.server.answers.is_ended:
+                    Thread(target=self.server.shutdown, daemon=True).start()
                     return
-                continue  # the rest is under way
-            received = b""
-            self._send(self.server.answers.handle(request))
-            if self.server.answers.is_ended:
-                Thread(target=self.server.shutdown, daemon=True).start()
+            if len(received) > MAX_MESSAGE:
+                self._send({"server_error": f"a message has at most {MAX_MESSAGE} bytes"})
                 return
 
     def _send(self, answer: Mapping[str, Any]) -> None:
         self.request.sendall(json.dumps(answer).encode())
+
+
+def _end_of_message(received: bytes) -> int | None:
+    """Return where the first message ends; None if the rest of it is under way.
+
+    An object ends where its brackets are closed, also if it is no valid JSON: its sender waits for
+    an answer. What does not begin with a bracket is taken as a whole.
+    """
+    if not received.strip():
+        return None
+    if received.lstrip()[:1] not in b"{[":
+        return len(received)
+    depth = 0
+    for token in _TOKEN.finditer(received):
+        mark = token[0]
+        if mark == b'"':  # of a text whose end is under way
+            return None
+        if mark in (b"{", b"["):
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+        if depth == 0:
+            return token.end()
+    return None

@@ -22,7 +22,7 @@ from uuid import uuid4
 from truvar.domain.costs import Cost
 from truvar.domain.domain import Domain
 from truvar.domain.goals import Goal
-from truvar.exceptions import InvalidArgumentError, import_optional
+from truvar.exceptions import InvalidArgumentError, UnknownSuggestionError, import_optional
 from truvar.integrations._continued import create_or_continue
 from truvar.messages import unknown_name
 from truvar.study.commands import Tell
@@ -173,15 +173,16 @@ class TruVaROptimizer:
     def ingest(self, points: Sequence[Mapping[str, Any]]) -> None:
         """Record outcomes, all of them or none.
 
-        An outcome is a number, or a number and its standard error. One that is not finite is
-        recorded as a failure.
+        An outcome is a number, or a number and its standard error. One that is not finite, or
+        None, is recorded as a failure.
 
         Args:
             points: Outcomes by name, with the id of the suggestion under "_id", or with the
                 positions if they were not suggested.
 
         Raises:
-            InvalidArgumentError: If the outcome of the goal, or a position, is missing.
+            InvalidArgumentError: If the outcome of the goal, or a position, is missing, or the
+                outcome is no number.
             UnknownSuggestionError: If an id is not known.
         """
         with self.study.transaction():
@@ -215,13 +216,9 @@ class TruVaROptimizer:
                     f"the outcome {name!r} is missing, got {sorted(map(str, outcome))}; return it "
                     "from the evaluation function"
                 )
-            given = outcome[name]
-            if isinstance(given, tuple | list):
-                value, error = given
-                noise_sd = None if error is None or len(names) > 1 else float(error)
-            else:
-                value = given
-            values[name] = float(value)
+            value, error = _number(name, outcome[name])
+            values[name] = value
+            noise_sd = None if len(names) > 1 else error
         return values, noise_sd
 
     def _resolve(self, outcome: Mapping[str, Any]) -> int | dict[str, Any]:
@@ -231,7 +228,13 @@ class TruVaROptimizer:
             return self._own_points[id_]
         if id_ is None or id_ == _BASELINE:
             return self._point(outcome)
-        return int(id_)
+        try:
+            return int(id_)
+        except (TypeError, ValueError):
+            raise UnknownSuggestionError(
+                f"no suggestion has the id {id_!r}; ids of own points hold for the optimizer that "
+                "registered them: give the positions without an id"
+            ) from None
 
     def _point(self, positions: Mapping[str, Any]) -> dict[str, Any]:
         missing = [name for name in self.study.domain.columns if name not in positions]
@@ -324,6 +327,19 @@ class TruVaROptimizer:
                 '"sqlite:///beamline.db" and name='
             )
         self.study.refresh()
+
+
+def _number(name: str, outcome: Any) -> tuple[float, float | None]:
+    """Return an outcome as a number, and its standard error; None is NaN."""
+    try:
+        value, error = outcome if isinstance(outcome, tuple | list) else (outcome, None)
+        number = float("nan" if value is None else value)
+        return number, None if error is None else float(error)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"the outcome {name!r} must be a number, or a number and its standard error, got "
+            f"{outcome!r}; return that from the evaluation function"
+        ) from None
 
 
 def motor_cost(

@@ -70,8 +70,10 @@ class TruVaRSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn carrie
         return_train_score: Whether `cv_results_` has training scores.
         budget: Largest number of fits (int), or a share of those of the whole grid (float), which
             is at least ten configurations on all folds, and exactly that many with distributions.
-        cost: "fits" if every fit costs the same, "seconds" if it costs its time, which is predicted
-            from earlier fits.
+            It counts fits whatever `cost` is, so that it does not limit the time.
+        cost: What gains are divided by: "fits" if every fit costs the same, "seconds" if it costs
+            its time, which is predicted from earlier fits. Quick configurations are then preferred,
+            and the budget of fits takes less time.
         policy: Policy or its name. Default: "auto", replaced by quick races over folds if a fit
             takes less than 50 ms of processor time, because the policy's decisions would then take
             a large share of the time.
