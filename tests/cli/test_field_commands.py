@@ -391,6 +391,7 @@ def test_to_tell_the_same_again_changes_nothing(begun: Truvar, refused: Truvar) 
         (["tell", "1", "nan"], "must be a finite number, got 'nan'"),
         (["tell", "1", "0.5", "9", "0.5"], "9 is not pending (pending"),
         (["tell", "depth=3", "0.5"], "unknown coordinate 'depth'; expected one of x_m"),
+        (["tell", "x_m=3,y_m=4", "0.5"], "separate words, got 'x_m=3,y_m=4'"),
         (["tell", "x_m=3", "x_m=4", "0.5"], "expected a value before 'x_m=4'"),
         (["tell", "x_m=33", "0.5"], "33"),
         (["tell", "x_m=3"], "the value of the last point is missing"),

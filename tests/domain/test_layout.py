@@ -14,6 +14,7 @@ from truvar.domain.layout import grid_layout
 from truvar.engines._lattice import lattice_bounds
 from truvar.engines._nodes import node_bounds
 from truvar.engines._products import GridProduct, prior_product
+from truvar.exceptions import InvalidDomainError
 from truvar.models.posterior import Posterior
 
 AXES = st.lists(
@@ -155,3 +156,9 @@ def test_a_table_on_a_grid_is_studied_like_the_grid_by_its_own_rows(missing):
     np.testing.assert_array_equal(table.points, points[order])
     assert table.label(lazily[0]) == labels[lazily[0]]
     assert table.axes is None
+
+
+def test_a_grid_that_does_not_fit_into_memory_is_refused():
+    axis = np.arange(1_000_000)
+    with pytest.raises(InvalidDomainError, match="got 1,000,000,000,000,000,000,000,000 points"):
+        tv.Domain.grid(a=axis, b=axis, c=axis, d=axis)

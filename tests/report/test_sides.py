@@ -39,6 +39,13 @@ def test_the_status_asks_for_the_points_below(study: tv.Study) -> None:
     assert tv.LevelSet(0.0).question == "where is the value above 0?"
 
 
+def test_all_digits_of_a_threshold_before_the_point_are_shown() -> None:
+    assert tv.LevelSet(1e9 + 1).question == "where is the value above 1000000001?"
+    bands = tv.LevelSet([1000001, 1000002])
+    assert bands.names == ("below 1000001", "1000001 to 1000002", "above 1000002")
+    assert str(tv.LevelSet(1e9 + 1)) == "LevelSet(1000000001)"
+
+
 def test_the_certificate_states_the_points_below_first(study: tv.Study) -> None:
     result = study.result()
     assert re.search(r": \d+ below 0 and \d+ above\.", result.certificate.statement)

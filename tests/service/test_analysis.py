@@ -220,3 +220,14 @@ def test_tokens_follow_a_renamed_study_and_cannot_administer_it(client, tmp_path
     assert list_tokens(storage)[0].studies == ("ours", "other")
     delete_study(storage, "ours")
     assert list_tokens(storage)[0].studies == ("other",)
+
+
+def test_a_study_that_another_program_deletes_is_not_found(client, tmp_path):
+    from truvar.storage.administration import delete_study
+    from truvar.storage.rdb import RDBStorage
+
+    create(client, "mine")
+    get(client, "/studies/mine/view")
+    delete_study(RDBStorage(f"sqlite:///{tmp_path}/studies.db"), "mine")
+    assert client.get("/api/studies/mine/events").status_code == 404
+    assert client.get("/api/studies/mine/view").status_code == 404

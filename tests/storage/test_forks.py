@@ -149,3 +149,38 @@ def test_a_fork_takes_place_while_another_thread_makes_studies(
     monkeypatch.setattr(forks, "locked_objects", GrowingSet(shared))
     assert exit_code_in_child(lambda: None) == 0
     assert not forks._one_at_a_time.locked()
+
+
+class Unusable:
+    """An object whose lock cannot be taken and whose connections cannot be closed."""
+
+    @property
+    def fork_lock(self) -> forks.Lock:
+        raise RuntimeError("no lock")
+
+    def unlock_in_child(self) -> None:
+        pass
+
+    def close_before_fork(self) -> None:
+        raise RuntimeError("not closed")
+
+    def forget_in_child(self) -> None:
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("part", ["locked_objects", "connected_objects"])
+def test_a_fork_that_cannot_be_prepared_leaves_no_lock_taken(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unusable = Unusable()
+    other = InMemoryEventLog()
+    monkeypatch.setattr(forks, "locked_objects", weakref.WeakSet([other]))
+    monkeypatch.setattr(forks, part, weakref.WeakSet([unusable]))
+    assert exit_code_in_child(lambda: None) == 0
+    assert not forks._one_at_a_time.locked()
+    assert not forks._uses_lock.locked()
+    assert forks._is_over.is_set()
+    assert other.fork_lock.acquire(blocking=False)
+    other.fork_lock.release()
+    assert exit_code_in_child(lambda: None) == 0

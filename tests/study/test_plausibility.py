@@ -58,6 +58,7 @@ def test_plausible_values_are_told_without_a_warning():
         ([0.02], 7.1, False),  # the first value may be the tail of a peak
         ([7.1], 0.02, False),
         ([0.0, 0.02], 7.1, False),
+        ([5.0, -4.9], 0.03, False),  # a sign changes at 0
     ],
 )
 def test_before_there_is_a_model_orders_of_magnitude_count(values, value, implausible):

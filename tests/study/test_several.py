@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import truvar as tv
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnsupportedGoalError
+from truvar.report.status import describe_expected
 
 X = np.linspace(0, 1, 30)
 KERNEL = ConstantKernel(1.0) * RBF(0.15)
@@ -308,6 +309,28 @@ def test_the_expected_regret_of_a_point_that_may_fail_is_conditional():
     text = str(result.certificate)
     assert f"expected to be {result.expected_regret.mean:.3g} from it if it satisfies all" in text
     assert "inf" not in text
+
+
+def test_something_is_stated_while_no_point_is_certain_to_be_feasible():
+    study = known(BEST, exact_model=True)
+    study.tell({"x": X[0]}, measure({"x": X[0]}))
+    result = study.result()
+    assert np.isinf(result.epsilon)
+    assert "satisfies all constraints with" in str(result.certificate)
+    assert "none of them is certain to" in result.certificate.bounds_statement
+    assert "if it satisfies all constraints" in describe_expected(result)[0][1]
+
+
+def test_constraints_that_no_point_can_satisfy_are_named():
+    study = known(tv.Maximize("yield", subject_to="impurity <= -9"), exact_model=True)
+    for x in X[::4]:
+        study.tell({"x": x}, measure({"x": x}))
+    result = study.result()
+    impossible = "Some point satisfies all constraints with 0 % probability."
+    assert "satisfies all constraints in none of" in str(result.certificate)
+    assert "no point satisfies all constraints" in result.certificate.bounds_statement
+    assert result.certificate.further == (impossible,)
+    assert "inf" not in f"{describe_expected(result)}{result.to_dict()['certificate']}"
 
 
 def test_a_run_with_a_limit_of_regret_ends_at_a_feasible_point():

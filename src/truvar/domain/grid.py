@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,19 @@ def grid_fields(axes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mesh(axes: Sequence[Array]) -> Array:
-    """Return all combinations of the values of the axes, shape (n, d), the first axis slowest."""
-    return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+    """Return all combinations of the values of the axes, shape (n, d), the first axis slowest.
+
+    Raises:
+        InvalidDomainError: If there are too many of them for the memory.
+    """
+    try:
+        return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
+    except (MemoryError, ValueError) as error:  # ValueError: too many for an array of any size
+        box = for_interface("Domain.box(x=(0, 1))", problem="box = {x = [0, 1]}")
+        raise InvalidDomainError(
+            f"a grid must fit into memory, got {prod(map(len, axes)):,} points; give fewer values "
+            f"per axis, or a box: {box}"
+        ) from error
 
 
 def _check_axis(name: str, axis: Any) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from truvar._typing import Array, Index
 from truvar.algorithm.learner import ActiveLearner
 from truvar.domain.domain import Domain
+from truvar.domain.labels import place_in_words
 from truvar.inference._goals import GIVEN, MIN_PROBABILITY, GoalInference
 from truvar.inference._optimum import (
     EQUAL_VALUE_SDS,
@@ -50,6 +51,11 @@ class ConstrainedStatements(JointStatements):
     feasible_probability: float = nan
     exists_probability: float = nan
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a model to state anything with."""
+        return isfinite(self.exists_probability)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates for JSON, without the arrays."""
         form = super().to_dict()
@@ -66,25 +72,38 @@ class _ConstrainedInference(GoalInference):
     def sentence(
         self, statements: JointStatements, domain: Domain, best: Mapping[str, float]
     ) -> str:
-        text = optimum_sentence(statements, domain, best)
-        if not isinstance(statements, ConstrainedStatements) or not statements.is_known:
-            return text
         regret = statements.expected_regret
-        if regret is not None and not isfinite(regret.high) and isfinite(regret.mean):
+        if not isinstance(statements, ConstrainedStatements) or regret is None:
+            return optimum_sentence(statements, domain, best)
+        if not isfinite(regret.mean):
+            return (
+                f"The recommended point {place_in_words(domain, best)} satisfies all constraints "
+                f"in none of {N_DRAWS} draws of the model."
+            )
+        text = optimum_sentence(statements, domain, best)
+        if not isfinite(regret.high):
             text = f"{text.removesuffix('.')} if it satisfies all constraints."
         share = f"{100 * statements.feasible_probability:.3g} %"
-        return f"{text} It satisfies all constraints with {share} probability."
+        text = f"{text} It satisfies all constraints with {share} probability."
+        if statements.exists_probability < CONFIDENCE:
+            text = f"{text} {_existence(statements)}"
+        return text
 
     def further(self, statements: JointStatements, domain: Domain) -> tuple[str, ...]:
         if not isinstance(statements, ConstrainedStatements) or not statements.is_known:
             return ()
-        share = f"{100 * statements.exists_probability:.3g} %"
-        return (f"Some point satisfies all constraints with {share} probability.",)
+        return (_existence(statements),)
 
     def claim(self, inputs: CertificateInputs, accurate_to: float) -> str:
-        if inputs.state.regions.potential.any():
+        n_undecided = int(inputs.state.regions.potential.sum())
+        if n_undecided == 0:
+            return "no point satisfies all constraints."
+        if isfinite(inputs.epsilon):
             return optimum_claim(inputs, accurate_to)
-        return "no point satisfies all constraints."
+        return (
+            f"all points that satisfy the constraints are among the {n_undecided} undecided ones "
+            "(M), and none of them is certain to."
+        )
 
     def certainty(
         self, inputs: StatementInputs, means: Array, variances: Array, weights: Array
@@ -113,6 +132,12 @@ class _ConstrainedInference(GoalInference):
         bound = form["regret_bound"]
         fields = {**vars(statements), "regret_bound": inf if bound is None else bound}
         return ConstrainedStatements(**fields, **own, feasible=np.array(form["feasible"]))
+
+
+def _existence(statements: ConstrainedStatements) -> str:
+    """Return with which probability the constraints can be satisfied at all."""
+    share = f"{100 * statements.exists_probability:.3g} %"
+    return f"Some point satisfies all constraints with {share} probability."
 
 
 def _potential(source: SeveralSource, together: Array) -> Index:

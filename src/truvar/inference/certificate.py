@@ -161,10 +161,11 @@ def certify(inputs: CertificateInputs) -> Certificate:
     contradiction = ""
     bounds_statement = _NO_CLAIM
     accurate_to = inf
-    if isfinite(inputs.epsilon):
-        accurate_to = inputs.goal.accuracy_of_undecided(
-            inputs.state.regions, inputs.state.lower, inputs.state.upper
-        )
+    if inputs.fitted:
+        if isfinite(inputs.epsilon):
+            accurate_to = inputs.goal.accuracy_of_undecided(
+                inputs.state.regions, inputs.state.lower, inputs.state.upper
+            )
         claim = inference_of(inputs.goal).claim(inputs, accurate_to)
         bounds_statement = f"{condition(regime, delta)}, {claim}"
         if inputs.is_contradicted:

@@ -23,6 +23,7 @@ from truvar.inference.statements import (
     Estimate,
     JointStatements,
 )
+from truvar.messages import format_coordinate
 
 CHECK_CAVEAT = "the check of the model failed"
 RKHS_CAVEAT = "Theorem 3.1 bounds the cost for draws from the Gaussian process; it does not cover the RKHS setting"
@@ -91,9 +92,9 @@ def _sides(classes: Classification, goal: Goal) -> str:
 def _threshold_text(goal: Goal) -> str:
     """Return the threshold that points are shown above or below: "7", "80 % of the maximum"."""
     if not isinstance(goal, LevelSet):
-        return f"{goal.known_thresholds[0]:g}"
+        return format_coordinate(goal.known_thresholds[0])
     if goal.threshold is not None:
-        return f"{goal.threshold:g}"
+        return format_coordinate(goal.threshold)
     return f"{100 * goal.threshold_share:g} % of the {goal.optimum_name}"
 
 
@@ -121,7 +122,8 @@ def _share_sentence(share: Estimate, goal: Goal, domain: Domain) -> str:
     if goal.sign < 0:
         share = Estimate(1.0 - share.mean, 1.0 - share.high, 1.0 - share.low)
     if isinstance(goal, Bands) and goal.inside:
-        where = f"between {goal.thresholds[0]:g} and {goal.thresholds[1]:g}"
+        low, high = map(format_coordinate, goal.thresholds[:2])
+        where = f"between {low} and {high}"
     low = f"{100 * share.low:.3g}"
     high = f"{100 * share.high:.3g}"
     amount = f"{low} %" if low == high else f"between {low} and {high} %"

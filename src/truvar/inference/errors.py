@@ -17,6 +17,7 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ class ClassErrors:
         if allowed >= 0:
             high = float(counts[max(self.n_draws - 1 - int(allowed + 1e-9), 0)])
         low = float(counts[min(int((1.0 - confidence) * self.n_draws), self.n_draws - 1)])
-        return mean, min(low, mean), max(float(np.ceil(high - 1e-9)), mean)
+        return mean, min(low, mean), max(float(ceil(high - 1e-9)), mean)
 
     def shown_with_tolerance(self, confidence: float, tolerance: float) -> Mask:
         """Return the largest set of which at most a share is wrong with a probability, (n,).

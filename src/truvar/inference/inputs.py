@@ -332,8 +332,9 @@ class CertificateInputs:
         betas: beta of the bounds after each measurement.
         information: Function T -> upper bound on gamma_T, for the RKHS setting.
         tolerance: By how much a choice may be worse than the best, as a share.
-        epsilon: Accuracy from the bounds; infinite while there are too few measurements to learn
-            the model from.
+        fitted: Whether there is a model to state anything with.
+        epsilon: Accuracy from the bounds; infinite without a model, and as long as no point is
+            certain to satisfy the constraints of an optimum.
         model_check: Whether the measurements agree with the model.
     """
 
@@ -347,6 +348,7 @@ class CertificateInputs:
     betas: Sequence[float]
     information: Callable[[int], float]
     tolerance: float
+    fitted: bool
     epsilon: float
     model_check: ModelCheck
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,7 +124,14 @@ def format_estimate(estimate: Estimate, text_of: Callable[[float], str] = "{:.3g
 
 
 def format_score(score: Score, estimate: Estimate) -> str:
-    """Return mean and 95 % interval of a score."""
+    """Return mean and 95 % interval of a score.
+
+    That of a point that may not satisfy the constraints of an optimum has no upper end.
+    """
+    if not isfinite(estimate.mean):
+        return "unknown (no point is likely to satisfy all constraints)"
+    if not isfinite(estimate.high):
+        return f"{estimate.mean:.3g} (if it satisfies all constraints)"
     return format_estimate(estimate, format_share if score.is_share else "{:.3g}".format)
 
 

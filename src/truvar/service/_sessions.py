@@ -636,7 +636,7 @@ class StudySessions:
         try:
             with entry.idle_study() as source:
                 return Study.from_event_log(event_log, name, author="service", source=source)
-        except StorageError:
+        except (StorageError, StudyNotFoundError):  # the latter: it was deleted just now
             raise
         except Exception as error:  # a record that was tampered with can be wrong in any way
             raise _damaged(entry, name, error) from None
@@ -649,6 +649,8 @@ class StudySessions:
         except Exception as error:
             for copy in entry.copies:  # all are opened again by the next request
                 copy.study = None
+            if isinstance(error, StudyNotFoundError):  # another program has deleted it
+                raise
             raise _damaged(entry, name, error) from None
 
 

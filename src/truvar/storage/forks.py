@@ -13,8 +13,8 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -70,6 +70,7 @@ _is_over = threading.Event()  # set unless a thread is about to fork
 _is_over.set()
 _one_at_a_time = threading.Lock()  # held by the thread that forks
 _held: list[_LockedObject] = []  # whose locks the thread that forks has taken
+_undo: list[Callable[[], None]] = []  # how the thread that forks undoes its steps, the last first
 
 
 @contextmanager
@@ -105,30 +106,50 @@ def members(objects: weakref.WeakSet[T]) -> list[T]:
 
 
 def _before_fork() -> None:
+    # The interpreter forks also if this raises, so that every step is undone by itself afterwards.
     _one_at_a_time.acquire()
+    _undo.append(_one_at_a_time.release)
     _is_over.clear()
-    deadline = time.monotonic() + _MAX_FORK_WAIT
+    _undo.append(_is_over.set)
+    try:
+        _take_locks(time.monotonic() + _MAX_FORK_WAIT)
+    finally:
+        _close_connections()
+
+
+def _take_locks(deadline: float) -> None:
+    """Wait until no other thread uses a study or a database, until the deadline at the latest."""
     # The locks of studies come before databases, as in every thread that uses a stored study.
     for shared in members(locked_objects):
         if shared.fork_lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             _held.append(shared)
+            _undo.append(_release_held)
     thread = threading.get_ident()
     _uses_changed.acquire()
+    _undo.append(_uses_changed.release)
     _uses_changed.wait_for(lambda: _uses.keys() <= {thread}, max(0.0, deadline - time.monotonic()))
-    for connected in members(connected_objects):
-        connected.close_before_fork()
+
+
+def _close_connections() -> None:
+    """Close all connections, also those after one that cannot be closed."""
+    with ExitStack() as stack:
+        for connected in members(connected_objects):
+            stack.callback(connected.close_before_fork)
+
+
+def _release_held() -> None:
+    """Release the lock that was taken last."""
+    _held.pop().fork_lock.release()
 
 
 def _after_in_parent() -> None:
-    _uses_changed.release()
-    while _held:
-        _held.pop().fork_lock.release()
-    _is_over.set()
-    _one_at_a_time.release()
+    while _undo:
+        _undo.pop()()
 
 
 def _after_in_child() -> None:
     global _is_over, _one_at_a_time, _uses_changed, _uses_lock
+    _undo.clear()
     _one_at_a_time = threading.Lock()
     _is_over = threading.Event()
     _is_over.set()
@@ -143,7 +164,7 @@ def _after_in_child() -> None:
         if id(shared) not in held:
             shared.unlock_in_child()
     while _held:
-        _held.pop().fork_lock.release()
+        _release_held()
 
 
 os.register_at_fork(

@@ -171,6 +171,7 @@ def certificate_inputs(state: StudyState) -> CertificateInputs:
             posterior, steps, in_model_units(learner.surrogate, learner.actions.candidates(None))
         ),
         tolerance=float(getattr(learner.engine, "tolerance", 0.0)),
+        fitted=learner.is_fitted,
         epsilon=learner.epsilon,
         model_check=model_check,
     )

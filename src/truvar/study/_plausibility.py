@@ -94,6 +94,8 @@ def _implausible_of(
     threshold = None
     if isinstance(goal, LevelSet) and action.task == 0:
         threshold = goal.threshold
+    if values and min(values) < value < max(values):
+        return None  # values of both signs say nothing about how small another one may be
     return _other_magnitude(value, np.abs([other for other in values if other != 0]), threshold)
 
 

@@ -230,6 +230,10 @@ def _parse_target(word: str, domain: Domain) -> int | dict[str, Any]:
     name, equals_sign, text = word.partition("=")
     if equals_sign and name in label_columns(domain):
         return labelled_point(domain, text)
+    if name in domain.columns:  # the last "=" of the word has another name
+        raise InvalidMeasurementError(
+            f"coordinates must be separate words, got {word!r}; write them with spaces between"
+        )
     if equals_sign:
         raise InvalidMeasurementError(
             unknown_name("coordinate", name, [*domain.columns, *label_columns(domain)])

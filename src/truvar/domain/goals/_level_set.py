@@ -12,7 +12,7 @@ import numpy as np
 from truvar._typing import Array, Index, Mask
 from truvar.domain.goals._base import Goal, Regions, Score, Side, check_quantity
 from truvar.exceptions import InvalidArgumentError, InvalidModelError
-from truvar.messages import for_interface
+from truvar.messages import for_interface, format_coordinate
 from truvar.validation import check_finite, check_fraction, check_positive
 
 
@@ -192,8 +192,8 @@ class LevelSet(_ThresholdGoal):
             given = "below=" if self.side == "below" else ""
             name = "" if self.of is None else f", of={self.of!r}"
             return for_interface(
-                f"LevelSet({given}{self.threshold:g}{name})",
-                problem=f"a level set {self.side} {self.threshold:g}",
+                f"LevelSet({given}{format_coordinate(self.threshold)}{name})",
+                problem=f"a level set {self.side} {format_coordinate(self.threshold)}",
             )
         names = ("fraction_of_max", "fraction_of_min", "within", "within_of_min")
         name = next(name for name in names if getattr(self, name) is not None)
@@ -256,7 +256,7 @@ class LevelSet(_ThresholdGoal):
     def question(self) -> str:
         """The goal as a question."""
         if self.threshold is not None:
-            return f"where is the value {self.side} {self.threshold:g}?"
+            return f"where is the value {self.side} {format_coordinate(self.threshold)}?"
         if self.margin is not None:
             return f"where is the value {self.summary} one?"
         return f"where is the value {self.summary.replace(' the ', ' its ')}?"
@@ -265,7 +265,7 @@ class LevelSet(_ThresholdGoal):
     def summary(self) -> str:
         """Side and threshold: "above 7", "above 80 % of the maximum"."""
         if self.threshold is not None:
-            return f"{self.side} {self.threshold:g}"
+            return f"{self.side} {format_coordinate(self.threshold)}"
         if self.margin is not None:
             return (
                 f"within {self.margin:g} of the {'lowest' if self.is_from_minimum else 'highest'}"
@@ -388,7 +388,7 @@ class Bands(_ThresholdGoal):
         check_quantity(self.of)
 
     def __str__(self) -> str:
-        texts = [f"{h:g}" for h in self.thresholds]
+        texts = [format_coordinate(h) for h in self.thresholds]
         if self.inside:
             low, high = texts
             return for_interface(
@@ -401,8 +401,8 @@ class Bands(_ThresholdGoal):
     def question(self) -> str:
         """The goal as a question."""
         if self.inside:
-            low, high = self.thresholds
-            return f"where does the value lie between {low:g} and {high:g}?"
+            low, high = map(format_coordinate, self.thresholds)
+            return f"where does the value lie between {low} and {high}?"
         return f"in which band is the value: {self.summary}?"
 
     @property
@@ -437,7 +437,7 @@ class Bands(_ThresholdGoal):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the bands, from the lowest: "below 5", "5 to 7", "above 7"."""
-        texts = [f"{h:g}" for h in self.thresholds]
+        texts = [format_coordinate(h) for h in self.thresholds]
         middle = [f"{low} to {high}" for low, high in pairwise(texts)]
         return (f"below {texts[0]}", *middle, f"above {texts[-1]}")
 

@@ -75,7 +75,8 @@ function optimumTiles(view) {
 function scoreTile(term, { mean, low, high }, goal, format, end) {
   const wanted = goal === null ? "" : `goal ${format(goal)}`;
   if (mean === null) return { term, value: "–", more: ["not known yet", wanted].filter(Boolean).join(", ") };
-  const more = [`(${format(low)} to ${format(high)})`, wanted].filter(Boolean).join(", ");
+  const range = high === null ? "if it satisfies all constraints" : `${format(low)} to ${format(high)}`;
+  const more = [`(${range})`, wanted].filter(Boolean).join(", ");
   return { term, value: format(mean), more, bar: intervalBar(mean, low, high, goal, end) };
 }
 
