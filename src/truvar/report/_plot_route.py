@@ -67,40 +67,25 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
         data: Data of the study.
         chosen: Position of the one or two columns.
     """
-    is_map = len(chosen) == 2
-    if is_map and len(data.domain.columns) == 2:
+    if len(chosen) == 2 and len(data.domain.columns) == 2:
         image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES, alpha=FADED)
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
         bar.set_label(data.study.quantity.label or "estimate")
-    routes = [(who, way) for who, way in data.routes.items() if len(way)]
-    handles = []
+    routes = [who for who, points in data.routes.items() if len(points)]
     line = style.import_matplotlib("lines").Line2D
     columns = _map_columns(data, chosen)
-    for number, (who, way) in enumerate(routes):
+    starts: dict[str | None, Array | None] = {}
+    if columns is not None and data.travels:
+        starts = {who: start_of(data, who, columns) for who in routes}
+    handles = []
+    for number, who in enumerate(routes):
         colour = SINGLE if who is None else COLOURS[(number + 1) % len(COLOURS)]
-        points = _projected(way, chosen, data)
-        start = None if columns is None or not data.travels else start_of(data, who, columns)
-        if start is not None:
-            points = np.vstack([start, points])
-        _draw_arrows(ax, points, colour)
-        if start is not None:
-            ax.plot(*start, ls="", clip_on=False, zorder=5, **{**START_MARK, "mec": colour})
-        ax.scatter(
-            *points[start is not None :].T,
-            s=16,
-            color=colour,
-            edgecolors="white",
-            linewidths=0.6,
-            zorder=4,
-            clip_on=False,
-        )
-        label = "measurements in order" if who is None else f"{who}: {len(way)} measurements"
+        points = data.routes[who]
+        _draw_one_route(ax, _projected(points, chosen, data), starts.get(who), colour)
+        label = "measurements in order" if who is None else f"{who}: {len(points)} measurements"
         handles.append(line([], [], color=colour, lw=1.2, marker="o", ms=4, label=label))
-    for point in data.pending:
-        coordinates = data.coordinates(point)[list(chosen)]
-        place = coordinates if is_map else np.array([len(data.measured) + 1, coordinates[0]])
-        ax.plot(*place, ls="", clip_on=False, **diamond())
-    if columns is not None and any(start_of(data, who, columns) is not None for who, _ in routes):
+    _draw_pending(ax, data, chosen)
+    if any(start is not None for start in starts.values()):
         handles.append(line([], [], ls="", **START_MARK, label="start"))
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))
@@ -110,6 +95,27 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
     _write_ids(ax, _projected(data.measured, chosen, data), data.ids)
     if handles:
         style.legend_below(ax.figure, handles)
+
+
+def _draw_one_route(ax: Any, points: Array, start: Array | None, colour: str) -> None:
+    """Draw the points (t, 2) of a route in their order, from its start (2,) if there is one."""
+    if start is None:
+        _draw_arrows(ax, points, colour)
+    else:
+        _draw_arrows(ax, np.vstack([start, points]), colour)
+        ax.plot(*start, ls="", clip_on=False, zorder=5, **{**START_MARK, "mec": colour})
+    ax.scatter(
+        *points.T, s=16, color=colour, edgecolors="white", linewidths=0.6, zorder=4, clip_on=False
+    )
+
+
+def _draw_pending(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
+    """Draw a diamond for every suggestion."""
+    for point in data.pending:
+        place = data.coordinates(point)[list(chosen)]
+        if len(chosen) == 1:
+            place = np.array([len(data.measured) + 1, place[0]])
+        ax.plot(*place, ls="", clip_on=False, **diamond())
 
 
 def _map_columns(data: PlotData, chosen: Sequence[int]) -> MapColumns | None:
