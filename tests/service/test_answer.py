@@ -124,7 +124,7 @@ def test_an_optimum_has_its_place_value_and_distance():
     assert headline.startswith("Best: x ")
     assert details.startswith("Its oxygen is ")
     bound = f"{result.statements.regret_bound:.2g}"
-    assert f"below the maximum, and at most {bound} with 95 % probability." in details
+    assert f"below the maximum, and at most {bound} mg/l with 95 % probability." in details
     assert "above the minimum" in words(measured(tv.Minimize()))[1]
 
 

@@ -30,6 +30,7 @@ from truvar.domain.grid import SAME_POINT, mesh
 from truvar.domain.parameters import (
     Boolean,
     Categorical,
+    Integer,
     Ordinal,
     Parameter,
     is_plain_range,
@@ -383,16 +384,18 @@ def _wider_side(parameter: Parameter, values: Sequence[Any], name: str) -> Param
     """Return the parameter of a side that a caller gives by its ends, or by its values."""
     if isinstance(parameter, (Categorical, Ordinal, Boolean)):
         return _widened(parameter, values, name)
-    if len(values) != 2:
+    is_pair = len(values) == 2
+    lists_integers = isinstance(parameter, Integer) and len(values) > 2
+    if not (is_pair or lists_integers):
         raise InvalidDomainError(
             f"interval {name!r} must be a pair (low, high), got {list(values)!r}; give one such as "
             "(0, 2)"
         )
     wider = _widened(parameter, values, name)
-    start, end = (_encoded(parameter, value, name) for value in values)
+    start, end = (_encoded(parameter, value, name) for value in (values[0], values[-1]))
     if start > end:
         raise InvalidDomainError(
-            f"interval {name!r} must have low < high, got {values[0]} and {values[1]}; swap them"
+            f"interval {name!r} must have low < high, got {values[0]} and {values[-1]}; swap them"
         )
     low, high = parameter.bounds
     if start > low or end < high:

@@ -107,7 +107,9 @@ def as_cost(cost: Any, domain: Domain) -> Any:
         )
     if isinstance(cost, str):
         columns = [*domain.columns, *(() if domain.frame is None else domain.frame.columns)]
-        if cost == LEARNED and cost not in columns:
+        if cost in columns:
+            return cost
+        if cost == LEARNED:
             return LearnedCost()
         if get_close_matches(cost, [*map(str, columns), LEARNED], n=1) == [LEARNED]:
             raise InvalidArgumentError(unknown_name("cost", cost, [LEARNED]))
