@@ -260,6 +260,7 @@ def view(study: Study) -> dict[str, Any]:
         ]
     task_names = None if study.tasks is None else list(study.tasks.names)
     geographic = geographic_columns(domain)
+    depth_column = None if geographic is None else geographic.depth
     data = status(study, result)
     return {
         **data,
@@ -293,7 +294,7 @@ def view(study: Study) -> dict[str, Any]:
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
         "is_geographic": geographic is not None,
         "geographic": _geographic(geographic),
-        "depth_column": None if geographic is None else geographic.depth,
+        "depth_column": depth_column,
         "starts": _starts(study),
         "labels": _labels(domain, shown),
         "points": len(domain),
