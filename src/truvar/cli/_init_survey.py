@@ -148,7 +148,8 @@ def voyage(
         )
     if rate == 0:
         return Voyage(*found, 0.0, "", None, False)
-    place = _harbour(None if frame is None else frame[list(found)])
+    is_known = frame is not None and all(frame[name].dtype.kind in "iuf" for name in found)
+    place = _harbour(frame[list(found)] if is_known else None)
     if arguments.harbour is not None:
         harbour = _parsed(place, arguments.harbour)
     else:
