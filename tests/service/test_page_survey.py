@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -173,3 +174,27 @@ def test_a_value_is_not_saved_under_a_name_that_is_not_known(page_on, survey, se
     page.get_by_text("Saved: 3 at KB1-40.").wait_for()
     (row,) = api.get("/studies/unknown/view")["measurements"]
     assert row["label"] == "KB1-40"
+
+
+def test_a_grid_over_degrees_has_their_aspect_and_shows_the_harbour(page_on, served):
+    api, _ = served
+    grid = {"grid": {"lon": [18.0, 19.0, 6], "lat": [54.0, 54.5, 6]}}
+    start = {"start": {"lon": 17.8, "lat": 54.0}}
+    api.create(
+        "grid", {**PROBLEM, "domain": grid, "cost": {**PROBLEM["cost"], **start}, "model": {}}
+    )
+    page = page_on(DESKTOP, "#/study/grid")
+    figure = page.locator("section.map")
+    figure.locator("rect.start").first.wait_for(state="attached")
+    frame = box_of(figure.locator("svg rect.axis").first)
+    harbour = box_of(figure.locator("rect.start").first)
+    assert frame["x"] <= harbour["x"] < harbour["right"] <= frame["right"]
+    script = """() => {
+        const texts = [...document.querySelectorAll("section.map .plot svg text")];
+        const ticks = (anchor, name) => texts
+            .filter((node) => node.getAttribute("text-anchor") === anchor && Number(node.textContent))
+            .map((node) => [Number(node.textContent), Number(node.getAttribute(name))]);
+        const step = (found) => Math.abs((found[1][1] - found[0][1]) / (found[1][0] - found[0][0]));
+        return step(ticks("end", "y")) / step(ticks("middle", "x"));
+    }"""
+    assert page.evaluate(script) == pytest.approx(1 / math.cos(math.radians(54.25)), rel=0.05)
