@@ -142,6 +142,7 @@ def test_a_region_is_excluded_on_the_map_of_the_candidates(page_on, survey, serv
 def test_several_values_are_entered_by_the_names_of_their_places(page_on, survey, served):
     api, _ = served
     survey("names", is_measured=False)
+    (asked,) = api.post("/studies/names/ask", {})["suggestions"]
     page = page_on(DESKTOP, "#/study/names")
     page.locator(".several-points > summary").click()
     form = page.locator(".several-points")
@@ -149,11 +150,36 @@ def test_several_values_are_entered_by_the_names_of_their_places(page_on, survey
     form.get_by_role("button", name="Save all").click()
     form.get_by_text("Line 3: no place is named “KB9-5”.").wait_for()
     assert api.get("/studies/names/view")["measurements"] == []
-    form.locator("textarea").fill("station\toxygen\nKB1-5\t2,5\nKB2-40; 8.5\n18.4 54 5 3.25\n")
+    assert asked["label"] in LABELS
+    lines = [f"{label}\t{k},5" for k, label in enumerate(LABELS)]
+    form.locator("textarea").fill("\n".join(["station\toxygen", *lines, "18.4 54 5 9.25"]))
     form.get_by_role("button", name="Save all").click()
-    page.get_by_text("3 values saved.").wait_for()
-    told = {row["label"]: row["value"] for row in api.get("/studies/names/view")["measurements"]}
-    assert told == {"KB1-5": 2.5, "KB2-40": 8.5, "KB3-5": 3.25}
+    page.get_by_text("7 values saved.").wait_for()
+    view = api.get("/studies/names/view")
+    told = [(row["label"], row["value"]) for row in view["measurements"]]
+    expected = [(label, k + 0.5) for k, label in enumerate(LABELS)] + [("KB3-5", 9.25)]
+    assert sorted(told) == sorted(expected)
+    assert view["pending"] == []  # its value came under its name
+
+
+def test_values_are_not_saved_twice_after_one_is_refused(page_on, survey, served):
+    api, _ = served
+    survey("refused", is_measured=False)
+    (asked,) = api.post("/studies/refused/ask", {})["suggestions"]
+    page = page_on(DESKTOP, "#/study/refused", tolerate="Failed to load resource")
+    page.locator(".several-points > summary").click()
+    form = page.locator(".several-points")
+    other = next(label for label in LABELS if label != asked["label"])
+    lines = [f"{asked['label']} 2.5", f"{other} 3.5", "10 10 10 4.5", f"{other} 5.5"]
+    form.locator("textarea").fill("\n".join(lines))
+    form.get_by_role("button", name="Save all").click()
+    wait_until(page, "document.querySelector('.several-points .alert').textContent !== ''")
+    assert form.locator("textarea").input_value().split("\n") == lines[2:]
+    form.locator("textarea").fill(lines[3])
+    form.get_by_role("button", name="Save all").click()
+    page.get_by_text("1 value saved.").wait_for()
+    told = [row["value"] for row in api.get("/studies/refused/view")["measurements"]]
+    assert told == [2.5, 3.5, 5.5]
 
 
 def test_a_value_is_not_saved_under_a_name_that_is_not_known(page_on, survey, served):

@@ -17,13 +17,17 @@ export function severalPointsForm({ current, tell }, message) {
   const submit = async () => {
     const rows = parseRows(text.value, current());
     while (keys.length < rows.length) keys.push(newKey());
+    const pending = [...current().pending];
     let waiting = 0;
-    for (const [k, { point, y, name }] of rows.entries()) {
+    for (const [k, { point, y, name }] of rows.entries()) { // lines that are saved disappear, those after a refused one stay
       const label = `${number(y, 6)} at ${name ?? formatPoint(point, columns)}`;
-      if ((await tell("tell", { point, y, key: keys[k] }, label)) === null) waiting += 1;
+      // The value of a named place answers the suggestion that waits there.
+      const answered = name === undefined ? -1 : pending.findIndex((suggestion) => String(suggestion.label) === name);
+      const what = answered < 0 ? { point, key: keys[0] } : { id: pending.splice(answered, 1)[0].id };
+      if ((await tell("tell", { ...what, y }, label)) === null) waiting += 1;
+      keys.shift();
+      text.value = rows.slice(k + 1).map((row) => row.line).join("\n");
     }
-    keys = [];
-    text.value = "";
     message.textContent = waiting
       ? `${countNoun(waiting, "value")} kept in this browser, to be sent when the server can be reached.`
       : `${countNoun(rows.length, "value")} saved.`;
@@ -43,7 +47,7 @@ function parseRows(text, view) {
     if (k === 0 && (cells[0] === columns[0].name || isHeader(cells, view))) continue; // a line of column names
     const named = namedRow(line, view);
     if (named) {
-      rows.push(named);
+      rows.push({ ...named, line });
       continue;
     }
     if (view.labels && cells.length === 2 && columns.length > 1) throw new Error(`Line ${k + 1}: no place is named “${cells[0]}”.`);
@@ -60,7 +64,7 @@ function parseRows(text, view) {
         throw new Error(`Line ${k + 1}: ${error.message}`);
       }
     }
-    rows.push({ point, y });
+    rows.push({ point, y, line });
   }
   if (!rows.length) throw new Error("Enter at least one line.");
   return rows;
