@@ -350,7 +350,7 @@ def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
         place = status.position
         if not isinstance(place, str):
             place = with_label(domain, place, format_shown(domain, place))
-        parts.append(f"at {place}")
+        parts.append(f"at {place}{' after what is pending' if status.pending else ''}")
     if status.name is not None:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"

@@ -38,6 +38,7 @@ __all__, __getattr__, __dir__ = offer(
         "lookahead": ("Lookahead",),
         "measurements_io": (
             "MeasurementInput",
+            "answer_pending",
             "parse_csv",
             "parse_words",
             "parse_workbook",

@@ -269,7 +269,7 @@ function otherPointForm({ check, current, tell }, message) {
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
   const label = view.labels ? labelInput(current, (k) => fill(k)) : null;
-  const measured = measuredInputs(view.quantities);
+  const measured = measuredInputs(view.quantities, view.quantity_label ?? undefined);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const options = pointOptions(view);
   const cost = numberInput();
@@ -330,6 +330,9 @@ function labelInput(current, onChosen) {
   const input = el("input", { type: "text", autocomplete: "off", list: id, oninput: () => {
     const view = current();
     const k = withLabel(view, input.value);
+    // The coordinates below may still be those of another place, so that nothing is saved under a name that is not known.
+    const isUnknown = k < 0 && input.value.trim() !== "";
+    input.setCustomValidity(isUnknown ? `No place is named “${input.value.trim()}”. Choose one of the list, or leave the name out.` : "");
     if (k < 0) return;
     onChosen(k);
     chosen = { name: view.labels[k], text: formatPoint(pointOf(view, k), view.columns) };
@@ -338,6 +341,7 @@ function labelInput(current, onChosen) {
     node: el("div", {}, field("Place", input, "its name in the table"), list),
     set(name, point) {
       input.value = name ?? "";
+      input.setCustomValidity("");
       chosen = name === null ? null : { name, text: formatPoint(point, current().columns) };
     },
     // The name, if the coordinates are still those of it.
