@@ -201,6 +201,8 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         kernel = _deserialize_named_kernel(serialized)
         if kernel is not None:
             return kernel
+    if kind == "Learned":
+        deferred = False  # the form that is to be learned is an object of scikit-learn
     stored = _stored_class(RENAMED.get(kind, kind))
     if stored is not None:
         names = _RENAMED_FIELDS.get(kind, {})
