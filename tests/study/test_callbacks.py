@@ -53,9 +53,7 @@ def test_a_function_may_return_whatever_tell_takes(returned: Any) -> None:
 
 @pytest.mark.parametrize("returned", ["yes", True])
 def test_a_function_may_return_a_yes(returned: Any) -> None:
-    study = tv.Study(
-        tv.Domain.grid(x=np.linspace(0, 1, 20)), tv.LevelSet(0.5), outcome="binary"
-    )
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 20)), tv.LevelSet(0.5), outcome="binary")
     seen: list[Any] = []
     study.run(lambda point: returned, steps=2, callbacks=[lambda *given: seen.append(given[2])])
     assert seen == study.measurements["value"].tolist() == [1, 1]

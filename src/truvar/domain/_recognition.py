@@ -13,7 +13,6 @@ import numpy as np
 from truvar.domain.dates import Date, as_moment, days_since_epoch, is_date, zone_name
 from truvar.domain.parameters import Boolean, Categorical, Log, Parameter, is_number, plain_value
 from truvar.exceptions import InvalidDomainError
-from truvar.tabular.column_types import has_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +68,8 @@ def table_parameter(column: pd.Series, name: str, log: bool) -> Parameter | None
         return Boolean()
     _check_complete(column, name)
     values = [plain_value(value) for value in column]
-    if has_codes(column) and values:
-        return Categorical(sorted(set(values), key=float))
+    if str(column.dtype) == "category" and values and all(is_number(str(v)) for v in values):
+        return Categorical(sorted(set(values), key=float))  # codes, see `usable_columns`
     if kind == "M" or all(isinstance(value, (date, datetime)) for value in values):
         return _date_column(values, name) if values else None
     if all(isinstance(value, bool) for value in values):

@@ -189,7 +189,7 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         if str(column.dtype) != "category":
             _warn_of_units(name, values)
             _warn_of_decimal_commas(name, values)
-        if has_codes(column):
+        if _has_codes(column):
             continue
         if values and all(_is_number(value) for value in values):
             frame = frame.assign(
@@ -198,7 +198,7 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def has_codes(column: pd.Series) -> bool:
+def _has_codes(column: pd.Series) -> bool:
     """Return whether a pandas type says that numbers, or texts of digits, are categories."""
     if str(column.dtype) != "category" or column.cat.ordered:
         return False
@@ -210,7 +210,7 @@ def has_codes(column: pd.Series) -> bool:
 def with_plain_codes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return a table in which codes have their own type, as they are stored."""
     for name in names:
-        if list(frame.columns).count(name) == 1 and has_codes(frame[name]):
+        if list(frame.columns).count(name) == 1 and _has_codes(frame[name]):
             frame = frame.assign(**{name: frame[name].astype(frame[name].cat.categories.dtype)})
     return frame
 
