@@ -434,7 +434,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
             "id": suggestion.id,
             "action": _action(study, suggestion),
             "cost": describe_cost(suggestion),
-            "precision": _precision(study, suggestion.noise),
+            "precision": "" if suggestion.quantities else _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending

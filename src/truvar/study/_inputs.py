@@ -13,6 +13,7 @@ from truvar.domain.noise_sd import given_variance
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import for_interface
 from truvar.models.likelihoods import Binary, Outcome
+from truvar.models.likelihoods.count import MAX_EXPOSURE, MIN_EXPOSURE
 from truvar.validation import check_cost, check_finite, check_nonnegative
 
 if TYPE_CHECKING:
@@ -155,6 +156,11 @@ def check_exposure(exposure: Any) -> float | None:
         raise InvalidMeasurementError(
             f"exposure must be > 0, got {exposure!r}; give the time, area or volume that was "
             "counted"
+        )
+    if not MIN_EXPOSURE <= value <= MAX_EXPOSURE:
+        raise InvalidMeasurementError(
+            f"exposure must be from {MIN_EXPOSURE:g} to {MAX_EXPOSURE:g}, got {value:g}; use other "
+            "units of time, area or volume"
         )
     return value
 

@@ -25,6 +25,8 @@ from truvar.models.transforms import OutputTransform
 from truvar.validation import check_finite
 
 MAX_COUNT = 1e12  # above which counts are no longer whole numbers by their rounding
+MIN_EXPOSURE = 1e-12  # of a measurement: rates of counts are then at most 1e24
+MAX_EXPOSURE = 1e12
 _MAX_LOG = 300.0  # of a rate: beyond it, exponentials overflow
 
 
@@ -58,6 +60,11 @@ class Count(Outcome):
             raise InvalidArgumentError(
                 f"exposure must be a number > 0, got {self.exposure:g}; give the time, area or "
                 "volume of a measurement"
+            )
+        if not MIN_EXPOSURE <= self.exposure <= MAX_EXPOSURE:
+            raise InvalidArgumentError(
+                f"exposure must be from {MIN_EXPOSURE:g} to {MAX_EXPOSURE:g}, got "
+                f"{self.exposure:g}; use other units of time, area or volume"
             )
 
     @property
