@@ -107,8 +107,8 @@ def test_the_command_line_tells_several_values(tank):
         (("1", "yeild=0.4"), "did you mean 'yield'"),
         (("1", "yield=high"), "the value of yield must be"),
         (("1", "yield=nan"), "at least one of the quantities"),
-        (("1",), "values of a measurement is missing"),
-        (("yield=3",), "id or point of a measurement is missing"),
+        (("1",), "values of a measurement are missing"),
+        (("yield=3",), "id or point of values is missing"),
         (("1", "yield=3", "yield=4"), "given twice"),
     ],
 )

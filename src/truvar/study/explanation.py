@@ -61,9 +61,9 @@ class Explanation:
         """The expected value with its standard deviation and unit, as text."""
         if self.values:
             return ", ".join(
-                f"{name} {format_expected(*value)}" for name, value in self.values.items()
+                f"{name} {_format_expected(*value)}" for name, value in self.values.items()
             )
-        text = format_expected(self.mean, self.sd)
+        text = _format_expected(self.mean, self.sd)
         return text if self.unit is None or not isfinite(self.sd) else f"{text} {self.unit}"
 
     @property
@@ -154,7 +154,7 @@ def expected_values(
     return {name: study.predict_measurement(suggestion, name) for name in names}
 
 
-def format_expected(mean: float, sd: float) -> str:
+def _format_expected(mean: float, sd: float) -> str:
     """Return an expected value with its standard deviation, as text."""
     return format_uncertain(mean, sd) if isfinite(sd) else "not known yet"
 
