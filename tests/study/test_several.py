@@ -340,6 +340,20 @@ def test_constraints_that_no_point_can_satisfy_are_named():
     assert "inf" not in f"{describe_expected(result)}{result.to_dict()['certificate']}"
 
 
+def test_where_an_optimum_is_supposes_that_constraints_can_be_satisfied():
+    study = known(tv.Maximize("yield", subject_to="impurity <= -1.1"), exact_model=True)
+    for x in X[::6]:
+        study.tell({"x": x}, measure({"x": x}))
+    result = study.result()
+    assert 0.01 < result.statements.exists_probability < 0.95
+    supposed = "given the model and that some point satisfies all constraints, the maximum is"
+    assert supposed in str(result.certificate)
+    easy = known(BEST, exact_model=True)
+    for x in X[::6]:
+        easy.tell({"x": x}, measure({"x": x}))
+    assert "given the model, the maximum is" in str(easy.result().certificate)
+
+
 def test_a_run_with_a_limit_of_regret_ends_at_a_feasible_point():
     study = known(BEST)
     study.run(measure, regret=0.02, steps=40)
