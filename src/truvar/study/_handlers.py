@@ -311,7 +311,7 @@ def _check_repeated(
     correct = for_interface(
         f"correct({id_}, {format_values(value, python=True)})",
         cli=f"truvar correct {id_} {format_values(value, cli=True)}",
-        http=f"id {id_}, y {format_values(value)}",
+        http=f"id {id_}, y {format_values(value, http=True)}",
     )
     raise ConflictingMeasurementError(
         f"suggestion {id_} already has the value {format_values(known)}, got "

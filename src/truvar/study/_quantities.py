@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -234,18 +235,21 @@ def with_known_values(state: StudyState, id_: int, y: Any) -> Any:
     return {**observation[1], **dict(y.items())}
 
 
-def format_values(y: Any, *, python: bool = False, cli: bool = False) -> str:
+def format_values(y: Any, *, python: bool = False, cli: bool = False, http: bool = False) -> str:
     """Return a value, or the values of several quantities, for messages.
 
     Args:
         y: The value, or the values by quantity.
         python: Whether they are written as in a call.
         cli: Whether they are written as words of the command line.
+        http: Whether they are written as in a request.
     """
     if not isinstance(y, Mapping):
         return f"{y:.10g}"
     if cli:
         return " ".join(shlex.quote(f"{name}={value:.10g}") for name, value in y.items())
+    if http:
+        return json.dumps({name: float(f"{value:.10g}") for name, value in y.items()})
     if python:
         return f"{{{', '.join(f'{name!r}: {value:.10g}' for name, value in y.items())}}}"
     return ", ".join(f"{name} {value:.10g}" for name, value in y.items())
