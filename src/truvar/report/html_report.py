@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -437,7 +437,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
             "id": suggestion.id,
             "action": _action(study, suggestion),
             "cost": describe_cost(suggestion),
-            "precision": _precision(study, suggestion.noise),
+            "precision": "" if suggestion.quantities else _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -521,7 +521,12 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
         if kind == "noted":
             text = str(details["text"])
         elif kind == "corrected":
-            text = f"{details['id']} corrected to {details['y']:.6g}"
+            value = details["y"]
+            if isinstance(value, Mapping):
+                value = ", ".join(f"{name} {each:.6g}" for name, each in value.items())
+            else:
+                value = f"{value:.6g}"
+            text = f"{details['id']} corrected to {value}"
         elif kind in ("excluded", "allowed"):
             place = Place.from_details(details)
             text = f"{kind}: {place.describe()}"

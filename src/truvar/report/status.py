@@ -26,6 +26,7 @@ from truvar.report.formatting import (
 )
 from truvar.report.goal_views import view_of
 from truvar.report.limit_progress import limit_progress
+from truvar.report.suggestion_card import describe_action
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
 from truvar.study.limits import LIMITS, RunLimits
@@ -315,7 +316,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
     for suggestion in study.pending:
         if study.author in study.vehicles and suggestion.vehicle != study.author:
             continue
-        point = format_place(suggestion, study.domain)
+        point = describe_action(study, suggestion)
         owner = "" if suggestion.vehicle is None else f" for {suggestion.vehicle}"
         rows.append(("pending", f"{suggestion.id}{owner}: {point}, {cost_phrase(suggestion)}"))
     if result.reason:

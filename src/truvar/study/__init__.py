@@ -33,6 +33,7 @@ __all__, __getattr__, __dir__ = offer(
             "score_source",
         ),
         "executors": ("WorkerPool",),
+        "explanation": ("expected_values",),
         "integrity": ("check_store",),
         "limits": ("RunLimits",),
         "lookahead": ("Lookahead",),

@@ -210,10 +210,8 @@ def _parse_several(
         if what is None and not point and not values:
             return
         if not values or (what is None and not point):
-            missing = "values" if not values else "id or point"
-            raise InvalidMeasurementError(
-                f"the {missing} of a measurement is missing; write ID {example}"
-            )
+            missing = "values of a measurement are" if not values else "id or point of values is"
+            raise InvalidMeasurementError(f"the {missing} missing; write ID {example}")
         target = _point_as_shown(domain, point) if what is None else what
         is_named = isinstance(what, dict)
         measurements.append(MeasurementInput(target, values, options, is_named=is_named))
@@ -608,8 +606,9 @@ class MeasurementReader:
         try:
             return check_finite(self._numbers.parse(cell) if isinstance(cell, str) else cell, name)
         except (ValueError, InvalidArgumentError):
+            remedy = remedy_of_word(cell) if isinstance(cell, str) and name == "the value" else ""
             raise InvalidMeasurementError(
-                f"{name} must be a finite number, got {cell!r}; correct it"
+                f"{name} must be a finite number, got {cell!r}; correct it{remedy}"
             ) from None
 
 

@@ -88,8 +88,14 @@ function hintFor(view) {
 // The value that is expected of a suggestion, in words; null before there is a model.
 function expectedText({ expected }, view) {
   if (!expected) return null;
-  const [mean, low, high] = [expected.mean, expected.low, expected.high].map((value) => withSpread(value, expected.high - expected.low));
-  return `Expected: ${mean}${view.unit ? ` ${view.unit}` : ""} (95 %: ${low} to ${high}).`;
+  const text = (each, name, unitText) => {
+    const [mean, low, high] = [each.mean, each.low, each.high].map((value) => withSpread(value, each.high - each.low));
+    return `${name}${mean}${unitText} (95 %: ${low} to ${high})`;
+  };
+  const texts = expected.quantities
+    ? Object.entries(expected.quantities).map(([name, each]) => text(each, `${name} `, ""))
+    : [text(expected, "", view.unit ? ` ${view.unit}` : "")];
+  return `Expected: ${texts.join(", ")}.`;
 }
 
 // Why a suggestion is where it is, in words.
