@@ -154,9 +154,8 @@ def test_queries_are_answered_from_the_model(server: AEPsychServer, client: Clie
 def test_settings_parameters_and_strategies_can_be_asked_for(client: Client) -> None:
     client.send("setup", {"config_str": HEARING})
     assert client.send("parameters")["loudness"] == [0.0, 1.0]
-    assert client.send("get_config", {"section": "common", "property": "target"}) == {
-        "target": "0.75"
-    }
+    target = client.send("get_config", {"section": "common", "property": "target"})
+    assert target == {"common": {"target": "0.75"}}
     assert client.send("get_config")["ear"]["par_type"] == "categorical"
     assert client.send("setup", {"config_str": HEARING.replace("0.75", "0.6")}) == {"strat_id": 1}
     assert client.send("info")["strat_count"] == 2
@@ -333,6 +332,117 @@ def test_bounds_in_lists_logarithms_and_numbers_as_outcome(server: AEPsychServer
         answer = server.handle({"type": "tell", "message": {"config": config, "outcome": 1.5}})
         assert answer["trials_recorded"] == 1
     assert not study.pending
+
+
+# An example that comes with AEPsych, shortened: comments stand behind the values.
+COMMENTED = """
+### Threshold estimation
+[common]
+parnames = [par1, par2] # names of the parameters
+lb = [0, 0] # lower bounds
+ub = [1, 1] # upper bounds
+stimuli_per_trial = 1 # the number of stimuli shown in each trial
+outcome_types = [binary] # can be [binary] or [continuous]
+target = 0.75 # desired threshold
+min_asks = 5 # of every strategy that does not say it
+strategy_names = [init_strat, opt_strat] # sections below
+[init_strat]
+generator = SobolGenerator
+[opt_strat]
+min_asks = ${other:trials} # number of model-based trials
+[other]
+trials = 20
+"""
+
+
+def test_comments_defaults_and_references_are_read_as_by_aepsych(server: AEPsychServer) -> None:
+    assert server.handle({"type": "setup", "message": {"config_str": COMMENTED}}) == {"strat_id": 0}
+    (study,) = server.studies
+    assert study.domain.columns == ("par1", "par2")
+    assert study.goal.threshold == 0.75
+    assert server._session.experiment.n_asks == 25
+    answer = server.handle({"type": "get_config", "message": {}})
+    assert answer["opt_strat"]["min_asks"] == "20"
+    sections = {
+        "common": {"parnames": ["x"], "outcome_types": ["continuous"], "strategy_names": ["s"]},
+        "x": {"lower_bound": 0, "upper_bound": 2},
+        "s": {"min_asks": 3},
+    }
+    assert server.handle({"type": "setup", "message": {"config_dict": sections}}) == {"strat_id": 1}
+    assert server.studies[1].domain.columns == ("x",)
+    missing = COMMENTED.replace("${other:trials}", "${other:asks}")
+    answer = server.handle({"type": "setup", "message": {"config_str": missing}})
+    assert "must be a text in INI format" in answer["server_error"]
+
+
+def test_clients_that_send_a_version_are_answered_as_before_08(server: AEPsychServer) -> None:
+    """AEPsych's clients in Unity and MATLAB read a number where newer ones read an object."""
+    setup = {"type": "setup", "version": "0.01", "message": {"config_str": COMMENTED}}
+    assert server.handle(setup | {"metadata": {}}) == 0
+    assert server.handle(setup) == 1
+    resume = {"type": "resume", "version": "0.01", "message": {"strat_id": "0"}}  # as in MATLAB
+    assert server.handle(resume) == 0
+    config = server.handle({"type": "ask", "version": "0.01", "message": ""})["config"]
+    tell = {"type": "tell", "message": {"config": config, "outcome": 1}, "extra_info": {"rt": 0.4}}
+    assert server.handle(tell)["trials_recorded"] == 1
+    study = server.studies[0]
+    assert '"rt": 0.4' in study.events.query("kind == 'noted'")["details"].iloc[0]["text"]
+    answer = server.handle({"type": "query", "message": {"query_type": "max", "x": {}, "y": 0.0}})
+    assert isinstance(answer["y"], float)
+    assert server.handle({"type": "resume", "message": {"strat_id": 1}}) == {"strat_id": 1}
+    assert "server_error" in server.handle(resume | {"message": {"strat_id": "2"}})
+
+
+def test_numbers_with_fewer_digits_are_those_that_were_asked_for(server: AEPsychServer) -> None:
+    """Unity keeps 32 bits of a number, MATLAB prints 15 digits of it."""
+    text = COMMENTED.replace("ub = [1, 1]", "ub = [1, 0.123456789]")
+    server.handle({"type": "setup", "message": {"config_str": text}})
+    (study,) = server.studies
+    for name in ("float32", "text"):
+        config = server.handle({"type": "ask", "message": {"num_points": 3}})["config"]
+        for key, values in config.items():
+            config[key] = [
+                float(np.float32(each)) if name == "float32" else float(f"{each:.15g}")
+                for each in values
+            ]
+        message = {"config": config, "outcome": [1, 0, 1]}
+        assert server.handle({"type": "tell", "message": message})["trials_recorded"] == 3
+        assert not study.pending
+    edge = {"par1": [1.0], "par2": [float(np.float32(0.123456789))]}  # beyond the end, by 3e-9
+    assert edge["par2"][0] > 0.123456789
+    answer = server.handle({"type": "tell", "message": {"config": edge, "outcome": 1}})
+    assert answer["trials_recorded"] == 1
+
+
+def test_constraints_are_values_or_ranges_and_count_fixed_parameters(server: AEPsychServer) -> None:
+    text = HEARING.replace("[loudness, ear, tone]", "[tone, loudness, ear]")
+    server.handle({"type": "setup", "message": {"config_str": text}})
+    config = {"loudness": [0.1, 0.9], "ear": ["left", "left"]}
+    server.handle({"type": "tell", "message": {"config": config, "outcome": [0, 1]}})
+
+    def loudest(constraints: dict[str, Any]) -> dict[str, Any]:
+        message = {"query_type": "max", "constraints": constraints}
+        return server.handle({"type": "query", "message": message})
+
+    assert loudest({"1": 0.3})["x"]["loudness"] == [0.3]
+    assert loudest({"loudness": [0.2]})["x"]["loudness"] == [0.2]
+    assert 0.4 <= loudest({"1": [0.4, 0.5], "2": "left"})["x"]["loudness"][0] <= 0.5
+    assert loudest({"tone": 440})["x"]["tone"] == [440.0]
+    assert "no point of the domain" in loudest({"loudness": [2, 3]})["server_error"]
+    assert "unknown parameter 'pitch'" in loudest({"pitch": 1})["server_error"]
+
+
+def test_the_number_of_trials_that_are_told_can_end_an_experiment(server: AEPsychServer) -> None:
+    text = COMMENTED.replace("min_asks = 5 #", "#").replace("min_asks = $", "min_total_tells = $")
+    text = text.replace("trials = 20", "trials = 3")
+    server.handle({"type": "setup", "message": {"config_str": text}})
+    finished = []
+    for trial in range(4):
+        answer = server.handle({"type": "ask", "message": ""})
+        finished.append(answer["is_finished"])
+        if trial != 1:  # no answer in this one
+            server.handle({"type": "tell", "message": {"config": answer["config"], "outcome": 1}})
+    assert finished == [False, False, False, True]
 
 
 def test_the_command_serves_stores_and_continues(tmp_path: Path) -> None:

@@ -381,6 +381,15 @@ def test_trials_that_violate_a_constraint_become_rare():
     assert len(study.sampler.study(study).failures) == len(violated)
 
 
+def test_trials_that_fail_before_they_ask_for_all_parameters_are_learned_from():
+    study = study_of()
+    study.optimize(early_failing, n_trials=25, catch=(RuntimeError,))
+    failed = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.FAIL]
+    assert all("x" not in trial.params for trial in failed)
+    assert len(failed) < 10
+    assert study.best_params["k"] == 4
+
+
 def test_a_failure_that_passes_does_not_exclude_a_choice_for_good():
     noise = np.random.default_rng(0).standard_normal(30)
 
@@ -443,6 +452,13 @@ def test_choices_that_cannot_be_told_apart_are_labelled():
     assert labels([1, "1", (2, 3)]) == ["0: 1", "1: 1", "2: (2, 3)"]
 
 
+def early_failing(trial) -> float:
+    k = trial.suggest_int("k", 1, 8)
+    if k > 4:
+        raise RuntimeError("broken")
+    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 - k
+
+
 def partly_failing(trial) -> float:
     value = bowl(trial)
     if trial.params["x"] < -2:
@@ -450,7 +466,7 @@ def partly_failing(trial) -> float:
     return value
 
 
-@pytest.mark.parametrize("objective", [bowl, conditional, partly_failing])
+@pytest.mark.parametrize("objective", [bowl, conditional, partly_failing, early_failing])
 def test_a_resumed_sampler_chooses_what_an_uninterrupted_one_would(tmp_path, objective):
     """Optuna's samplers and storages of two processes share nothing but the database, as here."""
 

@@ -60,7 +60,7 @@ def test_the_client_finds_a_threshold() -> None:
     assert client.resume(config_name="first") == {"strat_id": 0}
     assert client.parameters() == {"contrast": [0.0, 1.0]}
     assert client.info()["current_strat_data_pts"] == 25
-    assert client.get_config("common", "target") == {"target": "0.75"}
+    assert client.get_config("common", "target") == {"common": {"target": "0.75"}}
     assert client.finish_strategy()["finished_strategy"] == "opt_strat"
     assert client.finalize() == {"config": "Terminate", "is_finished": True}
     thread.join(30)

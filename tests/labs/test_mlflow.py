@@ -109,6 +109,50 @@ def test_failures_and_several_quantities_are_logged(uri: str, experiment: str) -
     assert failed.data.tags["truvar.reason"] == "jammed"
 
 
+def test_names_that_mlflow_does_not_take_are_replaced(uri: str, experiment: str) -> None:
+    columns = {"depth (m)": [0.0, 1.0], "depth [m]": [0.0, 1.0], "../x": [2.0], "Tiefe/µm": [3.0]}
+    goal = tv.AllOf(tv.LevelSet(0.5, of="best"), tv.LevelSet(below=1, of="O2 (%)"))
+    study = tv.Study(tv.Domain.grid(**columns), goal)
+    point = {"depth (m)": 0.0, "depth [m]": 1.0, "../x": 2.0, "Tiefe/µm": 3.0}
+    study.tell(point, {"best": 0.25, "O2 (%)": 0.5}, cost=7.0)
+    logger = MLflowLogger(experiment, uri)
+    logger(study)
+    client = mlflow.MlflowClient(uri)
+    metrics = client.get_run(logger.run_id).data.metrics
+    assert metrics == {"cost": 7.0, "spent": 7.0, "best_2": 0.25, "O2 ___": 0.5}
+    (run,) = nested(client, logger.run_id)
+    names = {"depth _m_": "0.0", "depth _m__2": "1.0", "___x": "2.0", "Tiefe/µm": "3.0"}
+    assert run.data.params == names
+
+
+def test_a_server_that_is_long_in_giving_up_does_not_stall_the_study(
+    uri: str, experiment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow repeats a request that fails for minutes."""
+    study = a_study()
+    logger = MLflowLogger(experiment, uri)
+    now = [100.0]
+    calls = []
+
+    def slow(*_: Any, **__: Any) -> None:
+        calls.append(now[0])
+        now[0] += 120.0
+        raise OSError("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("truvar.integrations.mlflow.monotonic", lambda: now[0])
+        patch.setattr(logger._client, "log_metric", slow)
+        with pytest.warns(RuntimeWarning, match="connection refused"):
+            study.run(value, steps=3, callbacks=[logger])
+        assert len(calls) == 1
+        with pytest.warns(RuntimeWarning, match="connection refused"):
+            logger.finish(study)  # the last call: it is made in any case, and raises nothing
+        assert len(calls) == 2
+    logger._next_time = 0.0
+    logger(study)
+    assert len(history(mlflow.MlflowClient(uri), logger.run_id, "cost")) == 3
+
+
 def test_without_nested_runs(uri: str, experiment: str) -> None:
     study = a_study()
     logger = MLflowLogger(experiment, uri, nested=False)

@@ -9,6 +9,9 @@
 | `resume`, `finish_strategy`, `can_model`, `info`, `parameters`, `get_config` | as their names say |
 | `exit` | ends the server |
 
+Clients that send a `version` with `setup` and `resume`, such as those in Unity and MATLAB, are of
+AEPsych before 0.8: they are answered with the number alone there, and with `y` as a number.
+
 A mistake is answered with `server_error`, and changes nothing. The names of generators, models and
 acquisition functions in the settings are not used: a study chooses by its goal, which is the level
 set of `target`, or the maximum without one.
@@ -23,6 +26,7 @@ import socketserver
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from math import isclose
 from threading import Lock, Thread
 from typing import Any
 
@@ -45,6 +49,9 @@ DEFAULT_PORT = 5555
 MAX_MESSAGE = 1_000_000  # bytes
 _CHUNK = 65_536  # bytes that are read at a time
 _MAX_POINTS = 100  # trials of one `ask`
+# Two numbers are equal if they differ by no more than this fraction: clients keep 32 bits of a
+# number, or print 15 digits of it.
+_SAME_NUMBER = 2.0**-23
 # A text of JSON, one that does not end, or a bracket.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 
@@ -56,13 +63,19 @@ class _Session:
     experiment: Experiment
     study: Study
     n_asked: int = 0
+    n_asked_last: int = 0  # by the last message
     is_ended: bool = False
+    is_older: bool = False  # whether the client is of AEPsych before 0.8
 
     @property
     def is_finished(self) -> bool:
         """Whether the trial that was asked for last is the last one."""
-        total = self.experiment.n_trials
-        return self.is_ended or (total is not None and self.n_asked >= total)
+        asks = self.experiment.n_asks
+        tells = self.experiment.n_tells
+        if self.is_ended or (asks is None and tells is None):
+            return self.is_ended
+        n_told = self.study.steps + self.n_asked_last
+        return self.n_asked >= (asks or 0) and n_told >= (tells or 0)
 
 
 class AEPsychServer:
@@ -142,7 +155,7 @@ class AEPsychServer:
             ready(server.server_address[1])
             server.serve_forever(poll_interval=0.05)
 
-    def handle(self, request: Any) -> dict[str, Any]:
+    def handle(self, request: Any) -> dict[str, Any] | int:
         """Return the answer to a message; mistakes are answered with `server_error`.
 
         Args:
@@ -158,8 +171,15 @@ class AEPsychServer:
             if kind not in self._handlers:
                 raise InvalidArgumentError(unknown_name("message type", kind, self._handlers))
             message = request.get("message")
+            arguments = dict(message) if isinstance(message, Mapping) else {}
+            if request.get("extra_info"):  # where clients before 0.8 have further fields of `tell`
+                arguments["extra_info"] = request["extra_info"]
             with self._lock:
-                return self._handlers[kind](message if isinstance(message, Mapping) else {})
+                answer = self._handlers[kind](arguments)
+                if kind not in ("setup", "resume"):
+                    return answer
+                self._session.is_older = "version" in request
+                return self._current if self._session.is_older else answer
         except TruvarError as error:
             return {"server_error": str(error)}
         except Exception as error:
@@ -171,12 +191,12 @@ class AEPsychServer:
     # ----------------------------------------------------------------------------------------------
 
     def _setup(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        text = message.get("config_str")
-        if not isinstance(text, str):
+        settings = message.get("config_str", message.get("config_dict"))
+        if not isinstance(settings, str | Mapping):
             raise InvalidArgumentError(
-                f"setup needs config_str, the settings as text, got {text!r}; give it"
+                f"setup needs config_str, the settings as text, got {settings!r}; give it"
             )
-        experiment = read_experiment(text, representers=self._representers, seed=self._seed)
+        experiment = read_experiment(settings, representers=self._representers, seed=self._seed)
         options: dict[str, Any] = {"seed": self._seed, **self._options}
         if experiment.outcome is not None:
             options.setdefault("outcome", experiment.outcome)
@@ -197,11 +217,11 @@ class AEPsychServer:
 
     def _resume(self, message: Mapping[str, Any]) -> dict[str, Any]:
         number = message.get("strat_id")
-        if not isinstance(number, int) or not 0 <= number < len(self._sessions):
-            known = list(range(len(self._sessions)))
+        known = list(range(len(self._sessions)))
+        if str(number) not in map(str, known):  # the client in MATLAB sends a text
             raise InvalidArgumentError(f"strat_id must be one of {known}, got {number!r}; give one")
-        self._current = number
-        return {"strat_id": number}
+        self._current = int(str(number))
+        return {"strat_id": self._current}
 
     def _finish_strategy(self, message: Mapping[str, Any]) -> dict[str, Any]:
         self._session.is_ended = True
@@ -227,6 +247,7 @@ class AEPsychServer:
             session.is_ended = True
             return {"config": None, "is_finished": True, "num_points": 0}
         session.n_asked += len(suggestions)
+        session.n_asked_last = len(suggestions)
         points = [{**each.point, **session.experiment.fixed} for each in suggestions]
         config = {name: [point[name] for point in points] for name in points[0]}
         return {
@@ -251,7 +272,8 @@ class AEPsychServer:
             if is_modelled:
                 pending = {each.id: each.point for each in study.pending}
                 for point, outcome in zip(points, outcomes, strict=True):
-                    what: Any = next((id_ for id_, at in pending.items() if at == point), point)
+                    same = (id_ for id_, at in pending.items() if _is_same(at, point))
+                    what: Any = next(same, point)
                     pending.pop(what if isinstance(what, int) else -1, None)
                     study.execute(Tell(what, outcome, typed=False))
         return {
@@ -280,7 +302,20 @@ class AEPsychServer:
             raise InvalidArgumentError(
                 f"the lists of config must have the same length, got {sorted(lengths)}; correct it"
             )
-        return [{name: values[i] for name, values in lists.items()} for i in range(*lengths)]
+        return [
+            {name: self._inside(name, values[i]) for name, values in lists.items()}
+            for i in range(*lengths)
+        ]
+
+    def _inside(self, name: str, value: Any) -> Any:
+        """Return the end of a parameter that a value equals but for its last digits, or the value."""
+        domain = self._session.study.domain
+        parameter = domain.parameters[domain.columns.index(name)]
+        if isinstance(parameter, Range | Log):
+            for end in (parameter.low, parameter.high):
+                if _is_same_value(value, end):
+                    return end
+        return value
 
     # -- answers
     # ----------------------------------------------------------------------------------------------
@@ -297,28 +332,47 @@ class AEPsychServer:
             points = self._candidates(constraints)
             mean = _predict(study, points)
             position = _position(kind, mean, message.get("y"))
+        y = float(mean[position])
+        best = {**points[position], **self._session.experiment.fixed}
         return {
             "query_type": kind,
             # Answers to a yes or no are probabilities, whatever the client asks for.
             "probability_space": bool(message.get("probability_space"))
             or study.outcome is not None,
             "constraints": constraints,
-            "x": {name: [value] for name, value in points[position].items()},
-            "y": [float(mean[position])],
+            "x": {name: [value] for name, value in best.items()},
+            "y": y if self._session.is_older else [y],
         }
 
     def _candidates(self, constraints: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the points of the domain, with the values that the constraints prescribe."""
+        """Return the points of the domain that satisfy the constraints.
+
+        Args:
+            constraints: By name of the parameter or its position in `parnames`, a value that it is
+                set to, or a list of the value, or of the least and the largest one.
+        """
         domain = self._session.study.domain
-        columns = list(domain.columns)
-        fixed: dict[str, Any] = {}
-        for key, value in constraints.items():
-            is_index = str(key).isdigit() and int(key) < len(columns)
-            name = columns[int(key)] if is_index else key
-            if name not in columns:
-                raise InvalidArgumentError(unknown_name("parameter", name, columns))
-            fixed[name] = value[0] if isinstance(value, list) else value
-        points = [{**domain.point(row), **fixed} for row in range(len(domain))]
+        names = self._session.experiment.names
+        points = [domain.point(row) for row in range(len(domain))]
+        for key, values in constraints.items():
+            is_position = str(key).isdigit() and int(key) < len(names)
+            name = names[int(key)] if is_position else key
+            if name not in names:
+                raise InvalidArgumentError(unknown_name("parameter", name, names))
+            given = values if isinstance(values, list) else [values]
+            if name in self._session.experiment.fixed:
+                continue
+            if len(given) == 2:
+                low, high = given
+                points = [each for each in points if low <= each[name] <= high]
+            else:
+                (value,) = given
+                points = [{**each, name: self._inside(name, value)} for each in points]
+        if not points:
+            raise InvalidArgumentError(
+                f"no point of the domain satisfies the constraints, got {dict(constraints)}; "
+                "widen them"
+            )
         domain.locate(points[0])  # a prescribed value must be possible
         return points
 
@@ -360,13 +414,24 @@ class AEPsychServer:
         sections = {name: dict(part) for name, part in self._session.experiment.sections.items()}
         section = message.get("section")
         name = message.get("property")
-        if section is None:
+        if section is None and name is None:
             return sections
         if section not in sections or name not in sections[section]:
             raise InvalidArgumentError(
                 f"the settings have no {name!r} in the section {section!r}; see get_config"
             )
-        return {str(name): sections[section][name]}
+        return {section: {str(name): sections[section][name]}}
+
+
+def _is_same(point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two points are equal but for the last digits of their numbers."""
+    return all(_is_same_value(value, other[name]) for name, value in point.items())
+
+
+def _is_same_value(value: Any, other: Any) -> bool:
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return isclose(value, other, rel_tol=_SAME_NUMBER)
+    return bool(value == other)
 
 
 def _outcomes(outcome: Any, count: int) -> list[float]:
@@ -437,7 +502,7 @@ class _Connection(socketserver.BaseRequestHandler):
                 self._send({"server_error": f"a message has at most {MAX_MESSAGE} bytes"})
                 return
 
-    def _send(self, answer: Mapping[str, Any]) -> None:
+    def _send(self, answer: Mapping[str, Any] | int) -> None:
         self.request.sendall(json.dumps(answer).encode())
 
 

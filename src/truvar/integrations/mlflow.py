@@ -10,10 +10,13 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
+from time import monotonic
 from typing import Any
 
 from truvar.exceptions import import_optional
@@ -24,14 +27,20 @@ _STUDY = "truvar.study"  # tag with the name of the study
 _SOURCE = "truvar"  # source of the runs of studies, not of those of measurements
 _ID = "truvar.id"  # tag with the id of a measurement
 _MAX_TEXT = 500  # characters of a parameter
+_MAX_NAME = 200  # characters of the name of a parameter or a metric
+_NOT_ALLOWED = re.compile(r"[^\w\-. /]")  # in the name of a parameter or a metric
+_OWN_METRICS = ("cost", "spent", "best", "failed")
+_LONG = 1.0  # seconds after which a call that failed is not repeated with the next measurement
+_PAUSE = 10.0  # time until it is repeated, in units of the time that it took
 
 
 class MLflowLogger:
     """A callback of `study.run` that logs to MLflow; in an ask-and-tell loop, call it with the study.
 
     Every call logs what has not been logged yet, by the ids of the measurements, also by an earlier
-    logger of the same study. Where MLflow cannot be reached it warns, and the next call catches up.
-    Corrected and withdrawn measurements stay as they were logged.
+    logger of the same study. Where MLflow cannot be reached it warns, and the next call catches up;
+    if it took MLflow long to give up, the calls in ten times that time are passed over. Corrected
+    and withdrawn measurements stay as they were logged.
 
     Args:
         experiment: Name of the experiment, which is created if it is missing.
@@ -68,6 +77,7 @@ class MLflowLogger:
         self._tags = dict(tags or {})
         self._experiment_id = ""
         self._logged: set[int] = set()
+        self._next_time = 0.0  # by the monotonic clock
         self.run_id: str | None = None
 
     def __call__(self, study: BaseStudy, *_: Any) -> None:
@@ -76,12 +86,8 @@ class MLflowLogger:
         Args:
             study: The study.
         """
-        try:
-            self._log(study)
-        except (self._failure, OSError) as error:
-            reason = " ".join(str(error).split())[:_MAX_TEXT]
-            message = f"MLflow cannot be written ({reason}); the next call logs what is missing"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        if monotonic() >= self._next_time:
+            self._try(lambda: self._log(study))
 
     def finish(self, study: BaseStudy) -> None:
         """Log what has not been logged yet, and mark the run as finished.
@@ -89,18 +95,35 @@ class MLflowLogger:
         Args:
             study: The study.
         """
-        self(study)
-        if self.run_id is not None:
+
+        def log_all() -> None:
+            self._log(study)
             self._client.set_terminated(self.run_id)
+
+        self._try(log_all)
+
+    def _try(self, log: Callable[[], None]) -> None:
+        """Log something, or warn that it cannot be."""
+        began = monotonic()
+        try:
+            log()
+        except (self._failure, OSError) as error:
+            took = monotonic() - began
+            if took > _LONG:
+                self._next_time = monotonic() + _PAUSE * took
+            reason = " ".join(str(error).split())[:_MAX_TEXT]
+            message = f"MLflow cannot be written ({reason}); a later call logs what is missing"
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
 
     def _log(self, study: BaseStudy) -> None:
         if self.run_id is None:
             self._begin(study)
         quantities = tuple(study.goal.parts)
+        names = _names(quantities or ("value",), _OWN_METRICS)
         sign = study.goal.sign
         best = None
         for record in study.measurement_records():
-            values = _values(record)
+            values = {names[name]: value for name, value in _values(record).items()}
             if not quantities and study.goal.seeks_optimum:
                 best = (
                     record.value if best is None else sign * max(sign * best, sign * record.value)
@@ -176,8 +199,9 @@ class MLflowLogger:
         tags = {**common, _ID: str(record.id), **tags}
         run = self._client.create_run(self._experiment_id, tags=tags)
         run_id: str = run.info.run_id
+        names = _names(record.point)
         for name, value in record.point.items():
-            self._client.log_param(run_id, name, str(value)[:_MAX_TEXT])
+            self._client.log_param(run_id, names[name], str(value)[:_MAX_TEXT])
         return run_id
 
     def _log_measurement(self, record: MeasurementRecord, metrics: Mapping[str, float]) -> None:
@@ -195,6 +219,25 @@ class MLflowLogger:
 def _values(record: MeasurementRecord) -> dict[str, float]:
     """Return the measured values by name; a single one is called "value"."""
     return {"value": record.value} if record.values is None else dict(record.values)
+
+
+def _names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return distinct names that MLflow takes, by the names of columns or quantities.
+
+    It takes letters, digits, spaces and `_ - . /`, as long as they could be the path of a file.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        allowed = _NOT_ALLOWED.sub("_", name)[:_MAX_NAME]
+        if posixpath.normpath(allowed) != allowed or allowed[:1] in (".", "/"):
+            allowed = allowed.replace(".", "_").replace("/", "_")
+        number = 1
+        distinct = allowed
+        while distinct in taken or distinct in found.values():
+            number += 1
+            distinct = f"{allowed}_{number}"
+        found[name] = distinct
+    return found
 
 
 def _settings(study: BaseStudy) -> dict[str, str]:

@@ -191,7 +191,9 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
 
         Raises:
             InvalidArgumentError: If no trial has a parameter that can take more than one value.
+            ValueError: If the study has several objectives.
         """
+        self._raise_error_if_multi_objective(study)
         space = SearchSpace(self.infer_relative_search_space(study, None))
         if not space.distributions:
             raise InvalidArgumentError(
@@ -290,7 +292,7 @@ class _TrialModel:
         new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
         if not completed:  # what pruned trials are no better than is not known yet
             new = [t for t in new if not _is_pruned_with_value(t)]
-        usable = [t for t in new if self.space.contains(t.params) and self._is_complete(t)]
+        usable = [t for t in new if self._is_usable(t)]
         usable.sort(key=_order_of_completion)
         if len(usable) > _MAX_REPLAYED:
             self._take_together(usable, completed)
@@ -407,17 +409,25 @@ class _TrialModel:
         self.learner.use_cost(Cost(base=base))
         self._n_costs_used = len(self._costs)
 
-    def _is_complete(self, trial: Any) -> bool:
-        """Return whether it is known what a trial tried.
+    def _is_usable(self, trial: Any) -> bool:
+        """Return whether it is known what a finished trial tried, and it lies in the space."""
+        params = self._params(trial)
+        if trial.state == _TrialState.FAIL and not (params and self.space.has_all_active(params)):
+            return False
+        return self.space.contains(params)
 
-        One that failed may have had no time to say it.
+    def _params(self, trial: Any) -> dict[str, Any]:
+        """Return the parameters of a finished trial.
+
+        One that failed may not have asked for all that were chosen for it.
         """
-        return trial.state != _TrialState.FAIL or (
-            bool(trial.params) and self.space.has_all_active(trial.params)
-        )
+        if trial.state == _TrialState.FAIL:
+            return _chosen_params(trial, self.space.distributions)
+        params: dict[str, Any] = trial.params
+        return params
 
     def _action(self, trial: Any) -> Action:
-        action = self._action_at(trial.number, self.space.encode(trial.params))
+        action = self._action_at(trial.number, self.space.encode(self._params(trial)))
         noise = _attribute(trial, self._sampler._noise_attribute, "noise")
         if noise is None:
             return action
@@ -503,7 +513,7 @@ def _value(trial: Any, completed: Sequence[Any], sign: int) -> float | None:
 
 
 def _chosen_params(trial: Any, distributions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a running trial, also those that it was not asked for yet.
+    """Return the parameters of a running or failed trial, also those that it did not ask for.
 
     Args:
         trial: The trial.
