@@ -193,11 +193,12 @@ def _student_ambiguity(u: Array) -> Array:
     """Return p (1 - p), p the probability that a Student-t variable lies below u. (n,).
 
     The normal tails of a learned model rule out an island that the values so far do not show, and
-    the few points at the threshold are then measured again and again. With four degrees of freedom
-    p = 1/2 + s (3 - s^2) / 4, s^2 = u^2 / (4 + u^2), so that p (1 - p) is a polynomial of 1 - s^2.
+    the few points at the threshold are then measured again and again. With eight degrees of freedom
+    p = 1/2 + s (1 + c/2 + 3 c^2/8 + 5 c^3/16) / 2, where c = 8 / (8 + u^2) and s^2 = 1 - c, so that
+    p (1 - p) is a polynomial of c.
     """
-    rest = 4.0 / (4.0 + u**2)  # 1 - s^2
-    return np.asarray(rest**2 * (3.0 + rest) / 16.0)
+    c = 8.0 / (8.0 + u**2)
+    return np.asarray(c**4 * (140.0 + 56.0 * c + 35.0 * c**2 + 25.0 * c**3) / 1024.0)
 
 
 # Kind of goal -> ambiguity of each point, given its mean and standard deviation: (n,).
