@@ -148,7 +148,7 @@ def test_a_learned_model_has_the_tails_of_a_student_t_with_eight_degrees_of_free
 @pytest.mark.parametrize("border", [(0.3, 0.4), (0.4, 0.3)])
 def test_a_point_at_the_threshold_does_not_keep_the_study_from_an_island(border):
     # Of two islands one is known, and a point of its border lies at the threshold: with normal
-    # tails that point was measured again and again, as the model ruled another island out.
+    # tails all four measurements were repeats, as the model ruled another island out.
     axis = np.linspace(0, 1, 21)
     domain = tv.Domain.grid(x=axis, y=axis)
     points = domain.points
@@ -168,11 +168,12 @@ def test_a_point_at_the_threshold_does_not_keep_the_study_from_an_island(border)
     running.tell_frame(
         pd.DataFrame(points[is_told], columns=["x", "y"]).assign(v=values[is_told]), "v"
     )
-    for _ in range(2):
+    n_near_hidden = 0
+    for _ in range(4):
         suggestion = running.ask()
-        assert not is_told[suggestion.index]
-        assert hidden[suggestion.index] < known[suggestion.index]
+        n_near_hidden += bool(hidden[suggestion.index] < known[suggestion.index])
         running.tell(suggestion, float(values[suggestion.index]))
+    assert n_near_hidden >= 2
 
 
 # -- optima
