@@ -44,7 +44,7 @@ COUNTING_BLOCK = 128  # rows that are counted together, which stay in the proces
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
 SCREENING_ROWS = 300  # points that they are made at
 FIRST_LOOK_ROWS = 64  # points of a first look, at most, before all that can be the optimum
-CLEARLY_UNCERTAIN = 0.8  # certainty of a class in the first look that leaves no doubt
+CLEARLY_UNCERTAIN = 0.8  # certainty of a class in the first look that settles it
 
 
 def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
