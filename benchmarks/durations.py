@@ -1,9 +1,11 @@
 """Learned durations: error over the cost with costs that are known, learned, or taken as equal.
 
     python -m benchmarks.durations --starts 5
+    python -m benchmarks.durations --problems uneven,uneven-set --starts 8
     python -m benchmarks.durations --problems svm-paper-seconds --rate 2e-6
 
-The problems are those of `benchmarks.field` with a duration for every candidate. All three studies
+The problems are those of `benchmarks.field` with a duration for every candidate, and two fields of
+bumps on a square along whose first axis durations grow from 1 to 30. All three studies
 are told the same three random candidates first, and every measurement costs its true duration.
 
 | study | what it knows of the durations |
@@ -29,8 +31,9 @@ from typing import Any
 import numpy as np
 
 import truvar as tv
-from benchmarks.field.problems import Priced, cases
+from benchmarks.field.problems import Price, Priced, cases
 from benchmarks.field.runs import FIRST, N_CHECKPOINTS, start_of
+from benchmarks.instances import Instance, Noise
 from benchmarks.measure import one_thread
 
 STUDIES = ("known", "learned", "equal")
@@ -58,9 +61,37 @@ class Outcome:
     stopped_error: float | None
 
 
+UNEVEN = ("uneven", "uneven-set")
+_LONGEST = 30.0  # duration at the far end of the first axis, where that at the near end is 1
+_BUDGETS = {"uneven": 100.0, "uneven-set": 150.0}
+_SIDE = 20  # points along each axis
+_BUMPS = 4
+_WIDTH = 0.18  # of a bump
+_SHARE_BELOW = 0.7  # of the points of the level set
+_NOISE = 0.01  # standard deviation of the errors, as a share of that of the truth
+
+
+def _uneven(problem: str, start: int) -> Priced:
+    """Return a start of a field whose durations grow from 1 to 30 and have nothing to do with it."""
+    axis = np.linspace(0.0, 1.0, _SIDE)
+    domain = tv.Domain.grid(x=axis, y=axis)
+    rng = np.random.default_rng([77, start])
+    centres = rng.random((_BUMPS, 2))
+    heights = rng.uniform(0.5, 1.5, _BUMPS)
+    squares = ((domain.points[:, None] - centres) ** 2).sum(axis=2)
+    truth = np.exp(-squares / (2 * _WIDTH**2)) @ heights
+    goal: tv.Maximize | tv.LevelSet = tv.Maximize()
+    if problem == "uneven-set":
+        goal = tv.LevelSet(float(np.quantile(truth, _SHARE_BELOW)))
+    noise = Noise(_NOISE * float(truth.std()))
+    durations = np.exp(np.log(_LONGEST) * domain.points[:, 0])
+    instance = Instance(domain, truth, goal, noise, (77, start))
+    return Priced(instance, Price(own=lambda: durations), _BUDGETS[problem])
+
+
 def run(problem: str, start: int, kind: str, rate: float | None = None) -> Outcome:
     """Make a run, on one thread."""
-    priced = start_of(problem, start)
+    priced = _uneven(problem, start) if problem in UNEVEN else start_of(problem, start)
     with one_thread():
         return _run(priced, kind, rate)
 
@@ -122,6 +153,7 @@ def _error(priced: Priced, study: tv.Study) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.durations", description="")
     known = [name for name, case in cases().items() if case.price.own is not None]
+    known += UNEVEN
     parser.add_argument("--problems", help="these problems, with commas between; default: all")
     parser.add_argument("--starts", type=int, default=STARTS, help=f"default {STARTS}")
     parser.add_argument("--rate", type=float, help="also stop at this improvement per unit cost")

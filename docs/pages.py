@@ -218,7 +218,7 @@ def shell_mistake(words: list[str]) -> str | None:
     match words:
         case ["truvar", *_]:
             return None
-        case ["git", "clone", _, _] | ["cd", _]:
+        case ["git", "clone", _, _] | ["cd", _] | [".", ".venv/bin/activate"]:
             return None
         case ["make", target, *_]:
             targets = re.findall(
@@ -232,7 +232,7 @@ def shell_mistake(words: list[str]) -> str | None:
             extras = re.findall(r"[a-z]+", what.removeprefix("truvar").removeprefix("."))
             unknown = set(extras) - set(project["optional-dependencies"])
             return f"there is no extra {', '.join(unknown)}" if unknown else None
-        case ["python", "-m", module, *_]:
+        case ["python" | "python3", "-m", module, *_]:
             return None if importlib.util.find_spec(module) else f"there is no module {module}"
         case ["python", script, *_]:
             return None if (ROOT / script).is_file() else f"there is no file {script}"

@@ -43,9 +43,9 @@ def naive_posterior(study, noise):
 
 def naive_draw(mean, covariance, normal, sign):
     """mu + L z by a Cholesky factorisation that always continues with the largest variance that
-    is left."""
+    is left, of equal ones with the first."""
     n = len(mean)
-    left = covariance.copy()
+    left = covariance + np.diag(1e-11 * np.diag(covariance).max() * np.linspace(1.0, 0.0, n))
     draw = sign * mean
     for k in range(n):
         pivot = int(np.argmax(np.diag(left)))

@@ -188,7 +188,7 @@ def test_init_asks_a_crew_in_its_own_words(
 ) -> None:
     # The first answer to each cannot be used, so that it is asked again.
     speed = ("fast", "8 kn")
-    harbour = ("18.6", "18.6 54.5")
+    harbour = ("18.6", "54.5 18.6", "18.6 54.5")
     back = ("perhaps", "yes")
     lines = ["", "", "oxygen (mg/l)", "below", "4", "", "0.5", *speed, *harbour, *back, "40"]
     answer(monkeypatch, *lines)
@@ -196,7 +196,8 @@ def test_init_asks_a_crew_in_its_own_words(
     asked = capsys.readouterr().err
     assert "names of the places, or none [station]" in asked
     assert "where is the oxygen below ... (mg/l)" in asked
-    assert asked.count("Harbour") == 2
+    assert asked.count("Harbour") == 3
+    assert "near them as longitude 18.6 and latitude 54.5; give the longitude first" in asked
     problem = tv.load_problem("bay.toml")
     study = problem.study()
     assert problem.domain.columns == ("lon", "lat")
@@ -217,6 +218,7 @@ def test_init_takes_the_answers_of_a_crew_as_options(
     for more, message in (
         (["--harbour", "54.5"], "give longitude and latitude"),
         (["--harbour", "18,154"], "must be degrees"),
+        (["--harbour", "54.5,18.6"], "give the longitude first"),
         (["--must-return"], "--must-return needs a harbour"),
         (["--label", "statoin"], "did you mean 'station'"),
         (["--travel-km", "-1"], "must be >= 0"),

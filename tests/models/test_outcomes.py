@@ -206,7 +206,7 @@ def test_the_link_is_monotone_and_has_the_moments_of_a_sample(outcome: Outcome) 
         (lambda: tv.Binary(lapse=-0.1), "lapse must be a probability"),
         (lambda: tv.Binary(guess=0.6, lapse=0.4), "guess . lapse must be at most"),
         (lambda: tv.Binary(guess="a"), "guess must be a number"),
-        (lambda: tv.Count(exposure=0), "exposure must be a number > 0"),
+        (lambda: tv.Count(exposure=0), "exposure must be > 0"),
         (lambda: tv.Count(exposure=float("nan")), "exposure must be a finite number"),
     ],
 )

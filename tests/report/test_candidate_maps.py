@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -17,6 +18,10 @@ from truvar.cli import main
 from truvar.cli.plot import _KINDS, _THEMES
 from truvar.exceptions import InvalidArgumentError
 from truvar.plot import KINDS
+from truvar.report import render_html_report
+from truvar.report._plot_candidates import map_columns, map_size
+from truvar.report._plot_data import PlotData
+from truvar.report.html_report import _CANDIDATES_WIDTH, _MAP_ROWS
 from truvar.report.style import THEMES
 
 pytest.importorskip("matplotlib", reason="needs truvar[plot]")
@@ -244,3 +249,17 @@ def test_names_lead_where_a_place_is_named() -> None:
     assert re.search(rf"recommended point {name} \(lon", best.result().certificate.statement)
     assert re.search(r"at S\d+-5 \(", best.result()._repr_html_())
     assert re.search(r"S\d+-5 \(lon", study.ask()._repr_html_())
+
+
+def test_the_map_of_the_report_has_no_empty_edge_and_scrolls_on_a_phone() -> None:
+    frame = stations()
+    study = survey(frame.assign(lat=54 + 0.1 * (frame["lat"] - 54)))
+    page = render_html_report(study)
+    lead = page[page.index('<figure class="lead">') : page.index('<div class="tiles">')]
+    assert '<div class="scroll wide">' in lead
+    source = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', lead)[0]
+    svg = base64.b64decode(source).decode()
+    (height,) = re.findall(r'<svg[^>]* height="([\d.]+)pt"', svg)
+    drawn = PlotData.from_study(study)
+    whole = map_size(drawn, map_columns(study.domain), _CANDIDATES_WIDTH, _MAP_ROWS)[1]
+    assert float(height) < 72 * whole - 20  # points, of the figure before its edge is cut off

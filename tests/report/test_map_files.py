@@ -184,6 +184,16 @@ def test_points_have_the_numbers_of_the_result(
         np.testing.assert_allclose(read.geometry.x, expected["longitude"], atol=1e-6)
 
 
+def test_netcdf_of_a_table_has_names_and_degrees(tmp_path: Path, measured: tv.Study) -> None:
+    xarray = pytest.importorskip("xarray", reason="needs truvar[xarray]")
+    result = measured.result()
+    with xarray.open_dataset(tv.save_points(result, tmp_path / "points.nc")) as read:
+        assert read["station"].to_numpy().tolist() == result.to_frame().index.tolist()
+        assert read["station"].dims == read["mean"].dims
+        assert read["longitude"].attrs["units"] == "degrees_east"
+        assert read["latitude"].attrs["standard_name"] == "latitude"
+
+
 def test_a_grid_becomes_netcdf(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray", reason="needs truvar[xarray]")
     axes = {"lon": np.linspace(18, 19, 6), "lat": np.linspace(54, 55, 5)}

@@ -116,3 +116,19 @@ def test_a_study_on_a_server_has_the_same_workbook(served, request, tmp_path):
     theirs = pd.read_excel(remote.to_excel(tmp_path / "theirs.xlsx"), sheet_name=None)
     for name in SHEETS[:3]:
         pd.testing.assert_frame_equal(theirs[name], ours[name])
+
+
+@pytest.mark.parametrize(
+    "columns", [["value", "cost"], ["expected", "why"], ["id", "label"], ["expected_sd", "x"]]
+)
+def test_coordinates_with_the_names_of_other_columns_keep_their_values(columns, tmp_path):
+    frame = pd.DataFrame([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], columns=columns)
+    domain = tv.Domain.table(frame.set_index(pd.Index(["A", "B", "C"])))
+    study = tv.Study(domain, tv.LevelSet(0.5), kernel=RBF(0.2), mean=0.0, noise=0.01)
+    empty = pd.read_excel(study.to_excel(tmp_path / "empty.xlsx"), sheet_name="suggestions")
+    assert set(columns) < set(empty.columns)
+    suggestion = study.ask()
+    path = study.to_excel(tmp_path / "lab.xlsx")
+    row = pd.read_excel(path, sheet_name="suggestions").iloc[0]
+    assert {name: row[name] for name in columns} == suggestion.point
+    assert row.isna().sum() == 1  # the value to fill in

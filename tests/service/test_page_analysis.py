@@ -71,7 +71,7 @@ def test_bands_ids_excluded_and_failed_points_are_on_the_map(page_on, served, me
         "bands"
     ].items():
         assert f"{name}: {count}" in legend
-    for entry in ("h = 0, 0.5", "failed", "not suggested", "suggested"):
+    for entry in ("thresholds 0, 0.5", "failed", "not suggested", "suggested"):
         assert entry in legend
     ids = page.locator(".map text.number").all_text_contents()
     assert set(ids) == {str(k) for k in range(1, 12)}  # nine values, a failure and a suggestion

@@ -27,6 +27,18 @@ maximize = true
 CACHES = "caches.keys().then((names) => names.filter((name) => name.startsWith(PREFIX)))"
 ANSWERS = CACHES.replace("PREFIX", "'truvar-answers'")
 PAGES = CACHES.replace("PREFIX", "'truvar-page'")
+# caches take two seconds to open, as on a busy phone
+SLOW_CACHES = """() => {
+    const open = caches.open.bind(caches);
+    window.opening = 0;
+    caches.open = async (name) => {
+        window.opening += 1;
+        await new Promise((resolve) => setTimeout(resolve, 2000));
+        const cache = await open(name);
+        window.opening -= 1;
+        return cache;
+    };
+}"""
 # every text that the browser keeps for this origin, but the theme and the files of the page
 STORED = """async () => {
     const texts = [...Object.values(localStorage), ...Object.values(sessionStorage)];
@@ -161,6 +173,22 @@ def test_logging_out_removes_everything_that_was_kept(tmp_path, new_page):
         page.reload()
         page.get_by_text("The server cannot be reached").wait_for()
         assert "secret lake" not in page.locator("main").inner_text()
+
+
+def test_answers_that_come_while_logging_out_are_not_kept(tmp_path, new_page):
+    store = store_url(tmp_path / "lake.db")
+    with restartable_server(store, {"TRUVAR_TOKEN": ANNA}) as server:
+        Api(server.url, ANNA).create("secret lake", GRID)
+        page = new_page(f"{server.url}/#/study/secret%20lake&token={ANNA}")
+        page.get_by_role("heading", name="secret lake", level=1).wait_for()
+        page.evaluate(SLOW_CACHES)
+        page.evaluate("location.hash = '#/'")
+        wait_until(page, "window.opening > 0")
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_role("heading", name="Log in").wait_for()
+        wait_until(page, "window.opening === 0")
+        wait_until(page, f"{ANSWERS}.then((names) => names.length === 0)")
+        assert "secret lake" not in page.evaluate(STORED)
 
 
 def test_logging_out_asks_about_values_that_were_not_sent(tmp_path, new_page):

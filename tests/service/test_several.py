@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.helpers.page import DESKTOP
 from tests.helpers.server import store_url
 
 import truvar as tv
@@ -107,8 +109,8 @@ def test_the_command_line_tells_several_values(tank):
         (("1", "yeild=0.4"), "did you mean 'yield'"),
         (("1", "yield=high"), "the value of yield must be"),
         (("1", "yield=nan"), "at least one of the quantities"),
-        (("1",), "values of a measurement is missing"),
-        (("yield=3",), "id or point of a measurement is missing"),
+        (("1",), "values of a measurement are missing"),
+        (("yield=3",), "id or point of values is missing"),
         (("1", "yield=3", "yield=4"), "given twice"),
     ],
 )
@@ -199,3 +201,48 @@ def test_status_report_and_figures(name, tmp_path):
     assert "impurity" in repr(study)
     assert study.result()._repr_html_()
     assert study._repr_html_()
+
+
+def test_a_correction_is_in_the_report_and_in_a_request(application, tmp_path):
+    client = application(store_url(tmp_path / "s.db"))
+    client.post("/api/studies", json={"name": "s", "problem": REGION})
+    client.post("/api/studies/s/ask", json={})
+    assert client.post("/api/studies/s/tell", json={"id": 1, "y": {"yield": 1}}).status_code == 200
+    late = client.post("/api/studies/s/tell", json={"id": 1, "y": {"impurity": 0.5}})
+    assert 'id 1, y {"impurity": 0.5}' in late.json()["error"]
+    body = {"id": 1, "y": {"impurity": 0.5}}
+    assert client.post("/api/studies/s/correct", json=body).status_code == 200
+    rows = client.get("/api/studies/s/measurements").json()["measurements"]
+    assert rows[0]["values"] == {"yield": 1.0, "impurity": 0.5}
+    report = client.get("/api/studies/s/report")
+    assert report.status_code == 200
+    assert "1 corrected to yield 1, impurity 0.5" in report.text
+
+
+def test_the_page_takes_and_corrects_every_quantity(page_on, served):
+    api, _ = served
+    api.create("tank", REGION)
+    page = page_on(DESKTOP, "#/study/tank")
+    for k, values in enumerate([(0.4, 0.1), (0.1, 0.3), (0.5, None), (0.2, 0.0), (0.3, 0.1)]):
+        page.get_by_role("button", name="Suggest next").click()
+        card = page.locator(f'.suggestion[data-id="{k + 1}"]')
+        card.get_by_label("yield").fill(str(values[0]))
+        if values[1] is not None:
+            card.get_by_label("impurity").fill(str(values[1]))
+        card.get_by_role("button", name="Save").click()
+        page.locator(f'.measurements tbody tr[data-id="{k + 1}"]').wait_for()
+    page.get_by_role("button", name="Suggest next").click()
+    page.locator('.suggestion[data-id="6"]', has_text="Expected: yield ").wait_for()
+    text = page.locator('.suggestion[data-id="6"]').inner_text()
+    assert re.search(r"Expected: yield \S+ \(95 %: .*\), impurity \S+ \(95 %: ", text)
+    for id_, changes in ((3, {"impurity": "0.7"}), (2, {"impurity": ""})):
+        page.get_by_role("button", name=f"Correct measurement {id_}").click()
+        for name, value in changes.items():
+            page.get_by_role("dialog").get_by_label(name).fill(value)
+        page.get_by_role("dialog").get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_role("dialog").wait_for(state="detached")
+    rows = api.get("/studies/tank/measurements")["measurements"]
+    assert rows[2]["values"] == {"yield": 0.5, "impurity": 0.7}
+    assert rows[1]["values"] == {"yield": 0.1}
+    page.get_by_text("History and notes").click()
+    page.get_by_text("#3 corrected to yield 0.5, impurity 0.7.").wait_for()

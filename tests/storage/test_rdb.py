@@ -473,6 +473,13 @@ def test_an_object_that_cannot_be_stored_is_refused_before_anything_is_written(
         SerializationError,
         "noise cannot be stored",
     )
+    half = tv.Domain.box(x=(0, 1), y=(0, 2), constraints=lambda points: points[:, 0] < 0.5)
+    refused(
+        lambda: tv.Study(half, tv.Maximize(), **KNOWN, store=file, name="lake"),
+        SerializationError,
+        "constraint of the domain cannot be stored, got the function",
+        "write it as text",
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -43,6 +43,22 @@ def test_callbacks_see_the_study_the_suggestion_and_the_value_after_it_was_told(
     assert [id_ for _, id_, _ in seen] == [record.id for record in study.measurement_records()]
 
 
+@pytest.mark.parametrize("returned", [(0.5,), [0.5], np.array([0.5]), {"y": 0.5}])
+def test_a_function_may_return_whatever_tell_takes(returned: Any) -> None:
+    seen: list[Any] = []
+    study = new_study()
+    study.run(lambda point: returned, steps=2, callbacks=[lambda *given: seen.append(given[2])])
+    assert seen == study.measurements["value"].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("returned", ["yes", True])
+def test_a_function_may_return_a_yes(returned: Any) -> None:
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 20)), tv.LevelSet(0.5), outcome="binary")
+    seen: list[Any] = []
+    study.run(lambda point: returned, steps=2, callbacks=[lambda *given: seen.append(given[2])])
+    assert seen == study.measurements["value"].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [(True, "a callback ended the run"), ("good enough", "good enough"), ("", "a callback ended")],

@@ -77,6 +77,43 @@ def test_a_stored_study_opens_again(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        ConstantKernel() * RBF(),
+        RBF(),
+        RBF() * ConstantKernel(),
+        ConstantKernel() * Matern(nu=2.5),
+        Matern([1.0], nu=0.5),
+    ],
+    ids=repr,
+)
+def test_a_form_that_has_a_name_is_stored_and_opened_like_any_other(kernel, tmp_path):
+    options = {"store": f"sqlite:///{tmp_path}/lab.db", "name": "one"}
+    before = told(kernel, steps=7, **options)
+    for after in (
+        tv.load(options["store"]),
+        tv.Study.from_json(before.to_json()),
+        tv.Study(
+            LINE, tv.LevelSet(55), kernel=tv.Learned(kernel=kernel), if_exists="load", **options
+        ),
+    ):
+        assert after.kernel == before.kernel
+        np.testing.assert_array_equal(after.result().mean, before.result().mean)
+    after = tv.Study.from_json(before.to_json())
+    for study in (before, after):
+        study.run(trend, steps=9)
+    assert after.kernel == before.kernel
+    assert after.measurements.equals(before.measurements)
+
+
+def test_a_form_that_has_a_name_is_stored_for_one_of_several_quantities():
+    goal = tv.AllOf(tv.LevelSet(0.5, of="a"), tv.LevelSet(0.5, of="b"))
+    own = tv.Quantity(kernel=tv.Learned(kernel=ConstantKernel() * RBF()))
+    study = tv.Study(LINE, goal, quantities={"a": own})
+    assert len(tv.Study.from_json(study.to_json()).domain) == len(LINE)
+
+
 def test_claims_are_less_certain_than_the_fitted_kernel_alone(study):
     surrogate = study._state.learner.surrogate
     claimed = surrogate.freeze_average()

@@ -78,6 +78,14 @@ def test_only_pending_suggestions_are_explained():
         study.explain(suggestion)
 
 
+@pytest.mark.parametrize("what", [{"x": 0.5}, [1], True, "1", None])
+def test_other_things_than_suggestions_are_refused(what):
+    study = known()
+    study.ask()
+    with pytest.raises(UnknownSuggestionError, match="a pending suggestion can be explained"):
+        study.explain(what)
+
+
 def test_before_there_is_a_model_nothing_is_expected():
     study = tv.Study(LINE, tv.Maximize())
     batch = study.ask(3)

@@ -615,3 +615,21 @@ def test_an_earlier_event_log_without_extensions_has_the_keys_of_its_fits_unchan
     ]
     assert keys
     assert all(key.isdecimal() for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"n": (1, 9.5)}, "column 'n' of the extension must be a whole number, got 9.5"),
+        ({"x": (0, float("inf"))}, "column 'x' of the extension must be a finite number"),
+        ({"kind": []}, "side 'kind' needs further values, got none"),
+    ],
+)
+def test_a_side_that_cannot_be_used_is_that_of_the_extension(values: Any, message: str) -> None:
+    box = tv.Domain.box(
+        x=(0, 1), n=tv.Integer(1, 5), kind=tv.Categorical(["a", "b"]), representers=50
+    )
+    study = tv.Study(box, tv.Maximize())
+    with pytest.raises(InvalidDomainError, match=message):
+        study.extend(**values)
+    assert len(study.domain) == len(box)

@@ -308,3 +308,10 @@ def test_status_and_report_show_the_map(n_columns: int) -> None:
     page = render_html_report(study)
     assert "expected RMSE" in page
     assert "maximum" not in page
+
+
+def test_a_weight_that_cannot_be_used_is_named_as_it_was_given() -> None:
+    weights = np.ones(64)
+    weights[3] = -1.0
+    with pytest.raises(InvalidArgumentError, match=r"got -1\.0 for point 3"):
+        tv.Study(SQUARE, tv.Map(0.1, weight=weights), **KNOWN)

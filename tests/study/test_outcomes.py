@@ -11,7 +11,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
-from truvar.exceptions import InvalidMeasurementError, InvalidModelError, TruvarError
+from truvar.exceptions import (
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    InvalidModelError,
+    TruvarError,
+)
 from truvar.problem import problem_from_dict
 
 LINE = tv.Domain.grid(x=np.linspace(0, 1, 25))
@@ -332,3 +337,29 @@ def test_the_model_check_finds_answers_that_others_contradict() -> None:
     assert check.ok
     assert check.values.tolist() == study.measurements["value"].tolist()
     assert "squared errors" in check.message
+
+
+@pytest.mark.parametrize("exposure", [1e-300, 1e-13, 1e13, 1e300])
+def test_an_exposure_beyond_what_rates_can_have_is_refused(exposure):
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.LevelSet(3.0), outcome="count")
+    with pytest.raises(InvalidMeasurementError, match="exposure must be from 1e-12 to 1e\\+12"):
+        study.tell({"x": 0.5}, 3, exposure=exposure)
+    assert study.steps == 0
+    with pytest.raises(InvalidArgumentError, match="exposure must be from 1e-12 to 1e\\+12"):
+        tv.Count(exposure=exposure)
+
+
+@pytest.mark.parametrize("exposure", [1e-12, 1e12])
+def test_the_largest_and_smallest_exposures_can_be_modelled(exposure):
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.LevelSet(3.0), outcome="count")
+    for x in (0.0, 0.25, 0.5, 0.75, 1.0):
+        study.tell({"x": x}, 3, exposure=exposure)
+    assert np.isfinite(study.result().mean).all()
+    assert study.ask().index is not None
+
+
+def test_a_word_in_a_table_that_is_no_answer_is_refused_with_those_that_are():
+    study = tv.Study(tv.Domain.grid(x=np.linspace(0, 1, 9)), tv.LevelSet(0.5), outcome="binary")
+    with pytest.raises(InvalidMeasurementError, match='"yes" or "no" if the outcome is binary'):
+        study.tell_frame(pd.DataFrame({"x": [0.0, 0.5], "value": ["yes", "perhaps"]}))
+    assert study.steps == 0

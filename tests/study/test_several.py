@@ -10,8 +10,15 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import truvar as tv
-from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, UnsupportedGoalError
+from truvar.exceptions import (
+    InvalidArgumentError,
+    InvalidMeasurementError,
+    TruvarError,
+    UnsupportedGoalError,
+)
 from truvar.report.status import describe_expected
+from truvar.report.suggestion_card import suggestion_card
+from truvar.report.terminal import TerminalStyle
 
 X = np.linspace(0, 1, 30)
 KERNEL = ConstantKernel(1.0) * RBF(0.15)
@@ -333,6 +340,20 @@ def test_constraints_that_no_point_can_satisfy_are_named():
     assert "inf" not in f"{describe_expected(result)}{result.to_dict()['certificate']}"
 
 
+def test_where_an_optimum_is_supposes_that_constraints_can_be_satisfied():
+    study = known(tv.Maximize("yield", subject_to="impurity <= -1.1"), exact_model=True)
+    for x in X[::6]:
+        study.tell({"x": x}, measure({"x": x}))
+    result = study.result()
+    assert 0.01 < result.statements.exists_probability < 0.95
+    supposed = "given the model and that some point satisfies all constraints, the maximum is"
+    assert supposed in str(result.certificate)
+    easy = known(BEST, exact_model=True)
+    for x in X[::6]:
+        easy.tell({"x": x}, measure({"x": x}))
+    assert "given the model, the maximum is" in str(easy.result().certificate)
+
+
 def test_a_run_with_a_limit_of_regret_ends_at_a_feasible_point():
     study = known(BEST)
     study.run(measure, regret=0.02, steps=40)
@@ -514,3 +535,80 @@ def test_every_subset_of_three_quantities_can_be_measured():
     for subset in subsets:
         study.tell({"x": 0.5}, dict.fromkeys(subset, 0.1))
         assert study.measurements["cost"].iloc[-1] == (2.0 if "a" in subset else 1.0)
+
+
+# -- corrections and suggestions
+# --------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_of_one_quantity_keeps_the_others():
+    study = known(BOTH)
+    study.tell({"x": float(X[3])}, {"yield": 0.5, "impurity": 0.1})
+    study.correct(1, {"impurity": 0.3})
+    (record,) = study.measurement_records()
+    assert dict(record.values) == {"yield": 0.5, "impurity": 0.3}
+    study.correct(1, {"impurity": None})
+    (record,) = study.measurement_records()
+    assert dict(record.values) == {"yield": 0.5}
+    study.correct(1, {"impurity": 0.2})
+    (record,) = study.measurement_records()
+    assert dict(record.values) == {"yield": 0.5, "impurity": 0.2}
+    with pytest.raises(InvalidMeasurementError, match="at least one of the quantities"):
+        study.correct(1, {"yield": None, "impurity": None})
+    assert is_equal(study, tv.Study.from_json(study.to_json()))
+
+
+def is_equal(study, other):
+    return np.array_equal(study.result().probability, other.result().probability)
+
+
+def test_a_second_assay_that_is_told_later_is_added_as_the_message_says():
+    study = known(BOTH)
+    suggestion = study.ask()
+    study.tell(suggestion, {"yield": 0.5})
+    with pytest.raises(TruvarError) as refused:
+        study.tell(suggestion, {"impurity": 0.1})
+    assert "correct(1, {'impurity': 0.1})" in str(refused.value)
+    study.correct(1, {"impurity": 0.1})
+    (record,) = study.measurement_records()
+    assert dict(record.values) == {"yield": 0.5, "impurity": 0.1}
+
+
+def test_a_correction_from_a_former_value_of_several_quantities_is_refused_in_words():
+    study = known(BOTH)
+    study.tell({"x": float(X[3])}, {"yield": 0.5})
+    with pytest.raises(TruvarError, match=r"from yield 0.1 to yield 0.3, but is yield 0.5"):
+        study.correct(1, {"yield": 0.3}, was={"yield": 0.1})
+
+
+def test_every_quantity_that_is_to_be_measured_is_predicted():
+    study = known(
+        BOTH, quantities={"yield": tv.Quantity(cost=9.0), "impurity": tv.Quantity(cost=1.0)}
+    )
+    run(study, 6)
+    point = {"x": float(X[4])}
+    for name in ("yield", "impurity"):
+        mean, sd = study.predict_measurement(point, name)
+        assert abs(mean - study.result().quantities[name].mean[4]) < 1e-6
+        assert sd > 0
+    assert study.predict_measurement(point) == study.predict_measurement(point, "yield")
+    with pytest.raises(InvalidArgumentError, match="unknown quantity 'zinc'"):
+        study.predict_measurement(point, "zinc")
+    with pytest.raises(InvalidArgumentError, match="one quantity"):
+        tv.Study(domain(), tv.LevelSet(0.0)).predict_measurement(point, "yield")
+    while True:  # until only the cheap quantity is asked for
+        suggestion = study.ask()
+        if suggestion.quantities == ("impurity",):
+            break
+        study.tell(suggestion, measure(suggestion.point))
+    explained = study.explain(suggestion)
+    mean, sd = study.predict_measurement(suggestion, "impurity")
+    assert (explained.mean, explained.sd) == (mean, sd)
+    assert explained.expected.startswith("impurity ")
+    assert "{'impurity': VALUE}" in repr(explained)
+    assert explained.to_dict()["expected_values"].keys() == {"impurity"}
+    card = suggestion_card(study, suggestion, TerminalStyle(100))
+    assert "impurity at x" in card
+    assert f"truvar tell {suggestion.id} impurity=VALUE" in card
+    assert f"expected  impurity {mean:.4g}" in card
+    assert "precision" not in card

@@ -252,3 +252,45 @@ def test_lazy_tables_and_record_batches() -> None:
         [1.5],
         [2.5],
     ]
+
+
+@pytest.mark.parametrize("codes", [[3, 1, 2, 1], ["3", "1", "2", "1"], [3.5, 1.0, 2.0, 1.0]])
+def test_numbers_of_type_category_are_categories(codes) -> None:
+    column = pd.Series(codes, dtype="category")
+    domain = tv.Domain.table(pd.DataFrame({"x": range(4), "solvent": column}))
+    assert domain.parameters[1] == tv.Categorical(sorted(set(codes)))
+    assert [domain.point(row)["solvent"] for row in range(4)] == codes
+    study = tv.Study(domain, tv.Maximize(), noise_sd=0.1)
+    study.tell({"x": 1, "solvent": codes[1]}, 0.5)
+    copy = tv.Study.from_json(study.to_json())
+    assert copy.measurement_records()[0].point == {"x": 1, "solvent": codes[1]}
+
+
+def test_a_table_with_codes_of_type_category_can_be_extended() -> None:
+    column = pd.Series([1, 2, 1], dtype="category")
+    study = tv.Study(
+        tv.Domain.table(pd.DataFrame({"x": range(3), "solvent": column})), tv.Maximize()
+    )
+    study.extend(pd.DataFrame({"x": [7], "solvent": pd.Series([2], dtype="category")}))
+    copy = tv.Study.from_json(study.to_json())
+    assert copy.domain.point(3) == {"x": 7, "solvent": 2}
+
+
+def test_numbers_of_an_ordered_category_stay_numbers() -> None:
+    column = pd.Series(pd.Categorical([1, 2, 4], ordered=True))
+    assert points_of(pd.DataFrame({"x": column})) == [[1], [2], [4]]
+
+
+@pytest.mark.parametrize("values", [["0,5", "1,25"], [" 0,5 ", "2"], ["-,5", "1,5e3"]])
+def test_numbers_with_a_decimal_comma_are_categories_with_a_warning(values: list[str]) -> None:
+    frame = pd.DataFrame({"x": values})
+    with pytest.warns(UserWarning, match=r"decimal comma as text, such as .*decimal=','"):
+        tv.Domain.table(frame)
+    with no_warnings():
+        tv.Domain.table(frame.astype("category"))
+
+
+@pytest.mark.parametrize("values", [["1,2,3", "1,3,5"], ["A1,5", "A2,5"], ["1,5"]])
+def test_other_texts_with_commas_are_no_numbers(values: list[str]) -> None:
+    with no_warnings():
+        tv.Domain.table(pd.DataFrame({"x": values}))

@@ -26,6 +26,7 @@ from truvar.acquisition.utils import expected_improvement, incumbent, moments
 from truvar.domain.candidates import Candidates
 
 RANK_TOLERANCE = 1e-10  # share of the largest variance: pivots below it are left out of a factor
+TIE_TOLERANCE = 1e-11  # share of the largest variance that the first site is ahead of the last
 # undecided points of a box that a sum over them has, at least, if it is refined
 REFINED_TARGETS = 128
 # distances of refined points, in distances of the representers
@@ -68,15 +69,17 @@ def pivoted_cholesky(context: PolicyContext, sites: Index) -> tuple[Array, Index
     Returns:
         The factor L, lower trapezoidal, of shape (R, k) and the pivots, a permutation of 0 to R -
         1, with Cov(sites[pivots]) = L L^T up to rounding. k is the numerical rank; the largest
-        variance comes first.
+        variance comes first, and of equal ones that of the earliest site on every processor.
     """
     posterior = context.posterior
     column = np.zeros((len(sites), 1))
     here = Candidates(posterior.sites[sites], column, column + 1.0, sites)
     covariance = posterior.covariance(sites, here)
-    smallest = max(
-        RANK_TOLERANCE * float(np.diag(covariance).max()), MIN_VARIANCE_SHARE * posterior.scale**2
-    )
+    largest = float(np.diag(covariance).max())
+    smallest = max(RANK_TOLERANCE * largest, MIN_VARIANCE_SHARE * posterior.scale**2)
+    # Rounding must not choose between the equal variances of symmetric sites.
+    ahead = TIE_TOLERANCE * largest * np.linspace(1.0, 0.0, len(sites))
+    covariance[np.diag_indices_from(covariance)] += ahead
     factor, pivots, rank, _ = dpstrf(covariance, tol=smallest, lower=1)
     return np.tril(factor)[:, :rank], np.asarray(pivots - 1, dtype=np.intp)
 

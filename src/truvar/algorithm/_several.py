@@ -35,6 +35,7 @@ from truvar.domain.goals import AllOf, ConstrainedOptimum, Goal, Regions, probab
 from truvar.domain.repeats import Repeats
 from truvar.engines import EngineLike
 from truvar.exceptions import InvalidArgumentError
+from truvar.messages import unknown_name
 from truvar.models.observations import Observations
 from truvar.models.priors import Prior
 from truvar.models.surrogate import Surrogate
@@ -130,7 +131,9 @@ class SeveralLearner(ActiveLearner):
             for name, part in self.parts.items():
                 own_pending = self._own_pending(name, pending)
                 own = [
-                    (self._own(action, name), y[name]) for action, y in observations if name in y
+                    (self.own_action(action, name), y[name])
+                    for action, y in observations
+                    if name in y
                 ]
                 if own:
                     part.observe_all(own, own_pending)
@@ -161,7 +164,7 @@ class SeveralLearner(ActiveLearner):
     def add_pending(self, action: Action) -> None:
         """Append one pending action."""
         for name in self.measured(action):
-            self.parts[name].add_pending(self._own(action, name))
+            self.parts[name].add_pending(self.own_action(action, name))
         self.pending.append(action)
 
     def use_cost(self, cost: CostLike | None) -> None:
@@ -353,7 +356,7 @@ class SeveralLearner(ActiveLearner):
             noise = NoiseLevels([noise] * len(costs), costs)
         return ActionSpace(self.domain, noise, cost, None)
 
-    def _own(self, action: Action, name: str) -> Action:
+    def own_action(self, action: Action, name: str) -> Action:
         """Return the measurement as the learner of a quantity sees it, one object per action."""
         known = self._own_actions.get((action.id, name))
         if known is not None and known[0] is action:
@@ -368,7 +371,7 @@ class SeveralLearner(ActiveLearner):
         return own
 
     def _own_pending(self, name: str, pending: Iterable[Action]) -> list[Action]:
-        return [self._own(other, name) for other in pending if name in self.measured(other)]
+        return [self.own_action(other, name) for other in pending if name in self.measured(other)]
 
     def _combined_state(self) -> State:
         """Return the bounds and the epoch of the leading quantity with the regions of all."""
@@ -381,6 +384,25 @@ class SeveralLearner(ActiveLearner):
         else:
             regions = _constrained_regions(self, lead)
         return replace(lead, regions=regions, targets=regions.potential)
+
+
+def learner_of(
+    learner: ActiveLearner, action: Action, quantity: str | None
+) -> tuple[ActiveLearner, Action]:
+    """Return the learner of a quantity, and a measurement as it sees it; None: the learner itself.
+
+    Raises:
+        InvalidArgumentError: If the goal has no such quantity.
+    """
+    if quantity is None:
+        return learner, action
+    if not isinstance(learner, SeveralLearner):
+        raise InvalidArgumentError(
+            f"this study has one quantity, got of={quantity!r}; leave it out"
+        )
+    if quantity not in learner.parts:
+        raise InvalidArgumentError(unknown_name("quantity", quantity, list(learner.parts)))
+    return learner.parts[quantity], learner.own_action(action, quantity)
 
 
 def _own_table(part: ActiveLearner, table: Candidates) -> Candidates:

@@ -16,6 +16,8 @@ _SPEED = re.compile(r"(?P<number>.*?)\s*(?P<unit>km/h|kn|m/s|m/min|km/min)")
 # Kilometres in the unit of time of a speed, which is then the unit of costs.
 _KILOMETRES = {"km/h": 1.0, "kn": 1.852, "m/s": 1e-3, "m/min": 1e-3, "km/min": 1.0}
 _TIMES = {"km/h": "hours", "kn": "hours", "m/s": "seconds", "m/min": "minutes", "km/min": "minutes"}
+_FAR_AWAY = 10.0  # degrees from the middle of the places; no harbour of a survey
+_NEARBY = 5.0  # degrees from there
 _YES = frozenset({"yes", "y", "true"})
 _NO = frozenset({"no", "n", "false"})
 
@@ -111,8 +113,16 @@ def quantity(given: str | None, ask: Ask) -> tuple[str | None, str | None]:
     return ask("What is measured, such as oxygen (mg/l) (empty: no name)", "", _quantity)
 
 
-def voyage(columns: Sequence[str], arguments: argparse.Namespace, ask: Ask) -> Voyage | None:
+def voyage(
+    columns: Sequence[str], frame: Any, arguments: argparse.Namespace, ask: Ask
+) -> Voyage | None:
     """Return the travel over the Earth; None: the columns are not longitude and latitude.
+
+    Args:
+        columns: The coordinates.
+        frame: The table of the places; None: there is none, or it is a grid.
+        arguments: The options of the command.
+        ask: Asks a question.
 
     Raises:
         InvalidArgumentError: If there is an option about it, but no such columns.
@@ -138,10 +148,12 @@ def voyage(columns: Sequence[str], arguments: argparse.Namespace, ask: Ask) -> V
         )
     if rate == 0:
         return Voyage(*found, 0.0, "", None, False)
+    is_known = frame is not None and all(frame[name].dtype.kind in "iuf" for name in found)
+    place = _harbour(frame[list(found)] if is_known else None)
     if arguments.harbour is not None:
-        harbour = _parsed(_place, arguments.harbour)
+        harbour = _parsed(place, arguments.harbour)
     else:
-        harbour = ask("Harbour, as longitude and latitude (empty: none)", "", _place)
+        harbour = ask("Harbour, as longitude and latitude (empty: none)", "", place)
     must_return = arguments.must_return
     if harbour is not None and not must_return:
         must_return = ask("Must the return leg fit into the budget (yes/no)", "no", _is_yes)
@@ -198,6 +210,31 @@ def _place(answer: str) -> tuple[float, float] | None:
     if not (-180 <= longitude <= 360 and -90 <= latitude <= 90):
         raise ValueError(f"longitude and latitude must be degrees, in this order, got {answer!r}")
     return longitude, latitude
+
+
+def _harbour(places: Any) -> Callable[[str], tuple[float, float] | None]:
+    """Return a parser of a harbour that refuses latitude and longitude in the wrong order.
+
+    Args:
+        places: Longitude and latitude of every place; None: they are not known.
+    """
+
+    def parse(answer: str) -> tuple[float, float] | None:
+        harbour = _place(answer)
+        if harbour is None or places is None:
+            return harbour
+        longitude, latitude = harbour
+        middle = places.mean()
+        distance = abs(middle.iloc[0] - longitude) + abs(middle.iloc[1] - latitude)
+        swapped = abs(middle.iloc[0] - latitude) + abs(middle.iloc[1] - longitude)
+        if distance > _FAR_AWAY and swapped < _NEARBY:
+            raise ValueError(
+                f"the harbour is far from all places, and near them as longitude {latitude:g} and "
+                f"latitude {longitude:g}; give the longitude first"
+            )
+        return harbour
+
+    return parse
 
 
 def _is_yes(answer: str) -> bool:

@@ -119,6 +119,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         )
     box: dict[str, tuple[float, float]] = {}
     label = None
+    frame = None
     if table:
         from truvar.domain.domain import Domain
         from truvar.tabular.tables import is_netcdf, read_table
@@ -160,7 +161,7 @@ def _answers(arguments: argparse.Namespace, ask: _Questions) -> Any:
         noise = ask("Standard deviation of a measurement (empty: learn it)", "", _precision)
     cost = ask("Cost of a measurement, in any unit, or learned", "1", _cost)
     travel: dict[str, float] = {}
-    over_earth = voyage(columns, arguments, ask)
+    over_earth = voyage(columns, frame, arguments, ask)
     if over_earth is None:
         travel = ask(
             "Cost per unit of distance, such as distance_m=0.25 (empty: moving is free)",

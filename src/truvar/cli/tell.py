@@ -51,7 +51,7 @@ def _tell_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _tell(arguments: argparse.Namespace) -> int:
     """Tell measured values and print how the classes changed."""
-    from truvar.study.measurements_io import parse_words, tell_all
+    from truvar.study.measurements_io import answer_pending, parse_words, tell_all
 
     words = own_words(arguments)
     if arguments.track is not None:
@@ -64,9 +64,8 @@ def _tell(arguments: argparse.Namespace) -> int:
     options = given_options(arguments, Tell)
     if arguments.csv is None:
         study = open_study(arguments)
-        measurements = parse_words(
-            words, study.domain, quantities=tuple(study.goal.parts), **options
-        )
+        parsed = parse_words(words, study.domain, quantities=tuple(study.goal.parts), **options)
+        measurements = answer_pending(parsed, study)
     elif words or any(value is not None for value in options.values()):
         raise InvalidArgumentError(
             "expected values from a CSV file or from the command line, got both; leave out one of "

@@ -68,6 +68,8 @@ def table_parameter(column: pd.Series, name: str, log: bool) -> Parameter | None
         return Boolean()
     _check_complete(column, name)
     values = [plain_value(value) for value in column]
+    if str(column.dtype) == "category" and values and all(is_number(str(v)) for v in values):
+        return Categorical(sorted(set(values), key=float))  # codes, see `usable_columns`
     if kind == "M" or all(isinstance(value, (date, datetime)) for value in values):
         return _date_column(values, name) if values else None
     if all(isinstance(value, bool) for value in values):

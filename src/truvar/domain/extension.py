@@ -37,7 +37,7 @@ from truvar.domain.parameters import (
     plain_value,
 )
 from truvar.domain.table import check_rows, number_column, read_more_rows
-from truvar.exceptions import InvalidArgumentError, InvalidDomainError
+from truvar.exceptions import InvalidArgumentError, InvalidDomainError, TruvarError
 from truvar.messages import format_point, unknown_name
 from truvar.tabular.labels import RowLabels
 
@@ -383,6 +383,10 @@ def _wider_box(domain: Domain, given: Mapping[str, Sequence[Any]]) -> Domain:
 def _wider_side(parameter: Parameter, values: Sequence[Any], name: str) -> Parameter:
     """Return the parameter of a side that a caller gives by its ends, or by its values."""
     if isinstance(parameter, (Categorical, Ordinal, Boolean)):
+        if not values:
+            raise InvalidDomainError(
+                f"side {name!r} needs further values, got none; give at least one"
+            )
         return _widened(parameter, values, name)
     is_pair = len(values) == 2
     lists_integers = isinstance(parameter, Integer) and len(values) > 2
@@ -443,7 +447,11 @@ def _encoded(parameter: Parameter, value: Any, name: str) -> float:
         raise InvalidDomainError(
             f"column {name!r} of the extension must contain numbers, got {value!r}; fix or drop it"
         )
-    return parameter.encode(value, name)
+    try:
+        return parameter.encode(value, name)
+    except TruvarError as error:
+        message = str(error).replace("of the point", "of the extension")
+        raise InvalidDomainError(message) from None
 
 
 def _check_steps(values: Sequence[Any], low: float, step: float, name: str) -> None:

@@ -23,6 +23,7 @@ from truvar.tabular.column_types import (
     is_saved_index,
     usable_columns,
     warn_of_shifted_columns,
+    with_plain_codes,
     with_text_names,
 )
 from truvar.tabular.delimited import find_column
@@ -98,6 +99,7 @@ def read_rows(
     types = [
         table_parameter(_checked_column(frame, name), name, name in logarithmic) for name in names
     ]
+    frame = with_plain_codes(frame, names)
     points = np.empty((len(frame), len(names)))
     for k, name in enumerate(names):
         parameter = types[k]
@@ -162,7 +164,7 @@ def read_more_rows(given: Any, domain: Domain, others: Sequence[str]) -> tuple[A
                 f"an extension needs the columns {', '.join([*known, *others])}, but {name!r} is "
                 "missing; add it"
             )
-    frame = usable_columns(frame, domain.columns)
+    frame = with_plain_codes(usable_columns(frame, domain.columns), domain.columns)
     labels = RowLabels.of(row_names(frame, label))
     for name in (*domain.columns, *others):
         _checked_column(frame, name)

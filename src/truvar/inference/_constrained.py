@@ -80,7 +80,10 @@ class _ConstrainedInference(GoalInference):
                 f"The recommended point {place_in_words(domain, best)} satisfies all constraints "
                 f"in none of {N_DRAWS} draws of the model."
             )
-        text = optimum_sentence(statements, domain, best)
+        given = "given the model"
+        if statements.exists_probability < CONFIDENCE:
+            given = f"{given} and that some point satisfies all constraints"
+        text = optimum_sentence(statements, domain, best, given)
         if not isfinite(regret.high):
             text = f"{text.removesuffix('.')} if it satisfies all constraints."
         share = f"{100 * statements.feasible_probability:.3g} %"

@@ -145,13 +145,25 @@ def _joint_sentence(classes: Classification, goal: Goal, domain: Domain) -> str:
     return f"{opening} {share} of {points} {are} wrong."
 
 
-def optimum_sentence(statements: JointStatements, domain: Domain, best: Mapping[str, float]) -> str:
-    """Return where the optimum can be, and how far from it the recommended point is."""
+def optimum_sentence(
+    statements: JointStatements,
+    domain: Domain,
+    best: Mapping[str, float],
+    given: str = "given the model",
+) -> str:
+    """Return where the optimum can be, and how far from it the recommended point is.
+
+    Args:
+        statements: What is stated.
+        domain: The domain.
+        best: The recommended point.
+        given: What the statement rests on.
+    """
     classes = statements.classes
     kind = _kind(domain)
     optimum = "maximum" if statements.goal.sign > 0 else "minimum"
     candidates = np.flatnonzero(classes.undecided)
-    opening = f"With {100 * classes.confidence:g} % probability, given the model,"
+    opening = f"With {100 * classes.confidence:g} % probability, {given},"
     where = f"at one of {_count(len(candidates), kind)}"
     if len(candidates) == 1:
         where = f"at {place_in_words(domain, domain.point(int(candidates[0])))}"

@@ -58,9 +58,9 @@ class CopiedViews(BaseStudy):
         return self.copy().predict(points)
 
     def predict_measurement(
-        self, what: Suggestion | int | Mapping[str, Any]
+        self, what: Suggestion | int | Mapping[str, Any], of: str | None = None
     ) -> tuple[float, float]:
-        return self.copy().predict_measurement(what)
+        return self.copy().predict_measurement(what, of)
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
         return self.copy().lookahead(what)

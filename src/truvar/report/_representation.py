@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from truvar._representation import html_card, text_card
 from truvar.inference.statements import POINTWISE, JointStatements
-from truvar.report.formatting import cost_phrase, count_noun, format_number, format_place
+from truvar.report.formatting import cost_phrase, count_noun, format_number
 from truvar.report.goal_views import view_of
 from truvar.report.status import (
     describe_best_observed,
     describe_expected,
     describe_optimum,
 )
+from truvar.report.suggestion_card import describe_action
 
 if TYPE_CHECKING:
     from truvar.study.base import BaseStudy
@@ -110,5 +111,5 @@ def _next(study: BaseStudy) -> list[tuple[str, str]]:
             else [("next", "nothing is pending: ask() suggests a measurement")]
         )
     first = pending[0]
-    text = f"{first.id}: {format_place(first, study.domain)}, {cost_phrase(first)}"
+    text = f"{first.id}: {describe_action(study, first)}, {cost_phrase(first)}"
     return [("next", text if len(pending) == 1 else f"{text}; {len(pending) - 1} more pending")]

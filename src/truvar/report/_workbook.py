@@ -78,17 +78,25 @@ def _suggestions(study: BaseStudy) -> pd.DataFrame:
     from truvar.study._frames import suggestion_frame
 
     pending = study.pending
+    columns = study.domain.columns
+    heading = {
+        name: f"{name}_" if name in columns else name
+        for name in ("id", "label", "cost", "expected", "expected_sd", "why", "value")
+    }
     if not pending:
-        return pd.DataFrame(columns=["id", *study.domain.columns, "cost", "value"])
+        return pd.DataFrame(columns=[heading["id"], *columns, heading["cost"], heading["value"]])
     frame = suggestion_frame(pending, study.domain).reset_index(drop=True)
     if study.domain.has_row_names:
-        frame.insert(1, "label", [str(each.label) for each in pending])
+        frame.insert(1, heading["label"], [str(each.label) for each in pending])
     explained = [study.explain(each) for each in pending[:_MAX_EXPLAINED]]
     missing: list[Any] = [None] * (len(pending) - len(explained))
-    frame["expected"] = [*(each.mean if each.lookahead else None for each in explained), *missing]
-    frame["expected_sd"] = [*(each.sd if each.lookahead else None for each in explained), *missing]
-    frame["why"] = [*(each.why for each in explained), *missing]
-    return frame.assign(value=None)
+    means = (each.mean if each.lookahead else None for each in explained)
+    frame[heading["expected"]] = [*means, *missing]
+    deviations = (each.sd if each.lookahead else None for each in explained)
+    frame[heading["expected_sd"]] = [*deviations, *missing]
+    frame[heading["why"]] = [*(each.why for each in explained), *missing]
+    frame[heading["value"]] = None
+    return frame
 
 
 def _settings(study: BaseStudy, result: Result, n_points: int) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,14 +107,14 @@ class Figure(NamedTuple):
         size: Width and height in inches.
         caption: The text below it.
         has_panels: Whether it has several panels.
-        keeps_titles: Whether the titles of its panels are shown beside the caption.
+        is_map: Whether it is the map of a table: as wide as the page, with titles of its panels.
     """
 
     draw: Callable[[Any, PlotData], None]
     size: tuple[float, float]
     caption: str
     has_panels: bool = False
-    keeps_titles: bool = False
+    is_map: bool = False
 
 
 def write_html_report(
@@ -364,7 +364,7 @@ def _map_of_candidates(data: PlotData, columns: MapColumns) -> Figure:
 
     caption = "Map of the candidates, by probability and by class, and the route"
     size = map_size(data, columns, _CANDIDATES_WIDTH, _MAP_ROWS)
-    return Figure(draw_map, size, caption, has_panels=True, keeps_titles=True)
+    return Figure(draw_map, size, caption, has_panels=True, is_map=True)
 
 
 def _figures_of_many_columns(data: PlotData) -> list[Figure]:
@@ -397,12 +397,13 @@ def _draw_values(ax: Any, data: PlotData) -> None:
     ax.set_ylabel(data.study.quantity.label or "value")
 
 
-def _drawn(figure: Figure, data: PlotData) -> dict[str, str]:
-    """Return the figure for a light and for a dark page, and its caption."""
+def _drawn(figure: Figure, data: PlotData) -> dict[str, Any]:
+    """Return the figure for a light and for a dark page, its caption, and whether it is wide."""
     return {
         "source": _svg(figure, data, "light"),
         "dark_source": _svg(figure, data, "dark"),
         "caption": figure.caption,
+        "is_wide": figure.is_map,
     }
 
 
@@ -411,11 +412,13 @@ def _svg(figure: Figure, data: PlotData, theme: str) -> str:
     with style.literal_text():
         drawing = style.new_figure(*figure.size, dpi=_DPI)
         figure.draw(drawing if figure.has_panels else drawing.subplots(), data)
-        for ax in () if figure.keeps_titles else drawing.axes:
+        for ax in () if figure.is_map else drawing.axes:
             ax.set_title("", loc="left")  # the caption says it
         style.apply_theme(drawing, theme)
         file = io.BytesIO()
-        drawing.savefig(file, format="svg", metadata={"Date": None})
+        # Maps of equal scale leave an empty edge of the figure, which is cut off.
+        edge = {"bbox_inches": "tight", "pad_inches": 0.05} if figure.is_map else {}
+        drawing.savefig(file, format="svg", metadata={"Date": None}, **edge)
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")
 
 
@@ -434,7 +437,7 @@ def _pending(study: Study) -> list[dict[str, Any]]:
             "id": suggestion.id,
             "action": _action(study, suggestion),
             "cost": describe_cost(suggestion),
-            "precision": _precision(study, suggestion.noise),
+            "precision": "" if suggestion.quantities else _precision(study, suggestion.noise),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -518,7 +521,12 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
         if kind == "noted":
             text = str(details["text"])
         elif kind == "corrected":
-            text = f"{details['id']} corrected to {details['y']:.6g}"
+            value = details["y"]
+            if isinstance(value, Mapping):
+                value = ", ".join(f"{name} {each:.6g}" for name, each in value.items())
+            else:
+                value = f"{value:.6g}"
+            text = f"{details['id']} corrected to {value}"
         elif kind in ("excluded", "allowed"):
             place = Place.from_details(details)
             text = f"{kind}: {place.describe()}"

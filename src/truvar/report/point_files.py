@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truvar.domain.geo import point_coordinates
-from truvar.domain.geographic import require_geographic_columns
+from truvar.domain.geographic import geographic_columns, require_geographic_columns
 from truvar.exceptions import InvalidArgumentError, OutputError, import_optional
 from truvar.tabular.csv_cells import quoted_frame
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from truvar.study.result import Result
 
 _DIGITS = 7  # of degrees: a centimetre
+# Attributes of longitude and latitude by the CF conventions.
+_DEGREES = (
+    {"standard_name": "longitude", "units": "degrees_east"},
+    {"standard_name": "latitude", "units": "degrees_north"},
+)
 
 
 def save_points(result: Result, path: str | Path) -> Path:
@@ -124,7 +129,18 @@ def _write_geopackage(result: Result, path: Path) -> None:
 
 
 def _write_netcdf(result: Result, path: Path) -> None:
-    result.to_xarray().to_netcdf(path)
+    """Write the points with the labels of their rows, and what CF says of longitude and latitude."""
+    dataset = result.to_xarray()
+    frame = labelled_points(result)
+    name = str(frame.columns[0])
+    if "point" in dataset.dims and name not in dataset.variables:
+        dataset = dataset.assign_coords({name: ("point", [str(text) for text in frame[name]])})
+    columns = geographic_columns(result.domain)
+    if columns is not None and columns.crs is None:
+        for column, attributes in zip((columns.longitude, columns.latitude), _DEGREES, strict=True):
+            known = dataset[column].attrs
+            dataset[column].attrs = {**attributes, **known}
+    dataset.to_netcdf(path)
 
 
 _WRITERS: dict[str, Callable[[Result, Path], object]] = {

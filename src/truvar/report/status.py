@@ -26,6 +26,7 @@ from truvar.report.formatting import (
 )
 from truvar.report.goal_views import view_of
 from truvar.report.limit_progress import limit_progress
+from truvar.report.suggestion_card import describe_action
 from truvar.report.tables import summary
 from truvar.report.terminal import TerminalStyle
 from truvar.study.limits import LIMITS, RunLimits
@@ -315,7 +316,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
     for suggestion in study.pending:
         if study.author in study.vehicles and suggestion.vehicle != study.author:
             continue
-        point = format_place(suggestion, study.domain)
+        point = describe_action(study, suggestion)
         owner = "" if suggestion.vehicle is None else f" for {suggestion.vehicle}"
         rows.append(("pending", f"{suggestion.id}{owner}: {point}, {cost_phrase(suggestion)}"))
     if result.reason:
@@ -350,7 +351,7 @@ def describe_vehicle(status: VehicleStatus, domain: Domain) -> str:
         place = status.position
         if not isinstance(place, str):
             place = with_label(domain, place, format_shown(domain, place))
-        parts.append(f"at {place}")
+        parts.append(f"at {place}{' after what is pending' if status.pending else ''}")
     if status.name is not None:
         parts.append(count_noun(status.steps, "measurement"))
         budget = "" if status.budget is None else f" of {format_number(status.budget)}"

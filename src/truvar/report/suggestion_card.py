@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from math import isfinite, isnan, sqrt
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from truvar.domain.goals import Map
 from truvar.report.formatting import describe_cost, format_place
 from truvar.report.terminal import TerminalStyle
+from truvar.study.explanation import expected_values
 
 if TYPE_CHECKING:
+    from truvar.study.base import BaseStudy
     from truvar.study.study import Study
     from truvar.study.suggestion import Suggestion
 
@@ -34,25 +37,35 @@ def suggestion_card(
         ("cost", describe_cost(suggestion)),
         ("expected", _expected_value(study, suggestion)),
         ("why", describe_gain(study, suggestion)),
-        ("then", f"{command} {suggestion.id} VALUE"),
+        ("then", f"{command} {suggestion.id} {_values_to_tell(suggestion)}"),
     ]
+    if suggestion.quantities is not None:  # each has a noise of its own
+        rows = [row for row in rows if row[0] != "precision"]
     return f"{heading}\n{terminal.rows(rows)}"
 
 
 def suggestion_data(study: Study, suggestion: Suggestion) -> dict[str, Any]:
     """Return the content of a card for JSON."""
     lookahead = study.lookahead(suggestion)
-    mean, sd = study.predict_measurement(suggestion)
+    values = expected_values(study, suggestion)
+    mean, sd = next(iter(values.values()))
+    expected: dict[str, Any] = {"expected": {"mean": mean, "sd": sd}}
+    if suggestion.quantities is not None:
+        expected["expected_values"] = {
+            name: {"mean": mean, "sd": sd} for name, (mean, sd) in values.items()
+        }
     return {
         **suggestion.to_dict(),
-        "expected": {"mean": mean, "sd": sd},
+        **expected,
         "lookahead": None if lookahead is None else asdict(lookahead),
     }
 
 
-def describe_action(study: Study, suggestion: Suggestion) -> str:
-    """Return where to measure, and which task."""
+def describe_action(study: BaseStudy, suggestion: Suggestion) -> str:
+    """Return where to measure, and which task or quantities."""
     point = format_place(suggestion, study.domain)
+    if suggestion.quantities is not None:
+        point = f"{' and '.join(suggestion.quantities)} at {point}"
     return point if suggestion.task is None else f"{suggestion.task} at {point}"
 
 
@@ -77,8 +90,18 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
 
 
 def _expected_value(study: Study, suggestion: Suggestion) -> str:
-    mean, sd = study.predict_measurement(suggestion)
-    return f"{mean:.4g} ± {sd:.2g}" if isfinite(sd) else "not known yet"
+    texts = []
+    for name, (mean, sd) in expected_values(study, suggestion).items():
+        text = f"{mean:.4g} ± {sd:.2g}" if isfinite(sd) else "not known yet"
+        texts.append(text if name is None else f"{name} {text}")
+    return ", ".join(texts)
+
+
+def _values_to_tell(suggestion: Suggestion) -> str:
+    """Return what the command that records the value has after the id."""
+    if suggestion.quantities is None:
+        return "VALUE"
+    return " ".join(shlex.quote(f"{name}=VALUE") for name in suggestion.quantities)
 
 
 def _precision(study: Study, suggestion: Suggestion) -> str:

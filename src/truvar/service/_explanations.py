@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truvar._typing import Index
 from truvar.models.diagnostics import NORMAL_95
+from truvar.study.explanation import expected_values
 
 if TYPE_CHECKING:
     from truvar.study.result import Result
@@ -34,11 +35,15 @@ def pending(study: Study) -> list[dict[str, Any]]:
 
 
 def _expectation(study: Study, suggestion: Suggestion) -> dict[str, Any]:
-    mean, sd = study.predict_measurement(suggestion)
+    values = {
+        name: {"mean": mean, "low": mean - NORMAL_95 * sd, "high": mean + NORMAL_95 * sd}
+        for name, (mean, sd) in expected_values(study, suggestion).items()
+        if isfinite(sd)
+    }
     effect = study.lookahead(suggestion)
-    expected = None
-    if isfinite(sd):
-        expected = {"mean": mean, "low": mean - NORMAL_95 * sd, "high": mean + NORMAL_95 * sd}
+    expected: dict[str, Any] | None = next(iter(values.values()), None)
+    if expected is not None and suggestion.quantities is not None:
+        expected = {**expected, "quantities": values}
     return {"expected": expected, "lookahead": None if effect is None else asdict(effect)}
 
 

@@ -21,7 +21,7 @@ from truvar.domain.constraints import LinearConstraint, PolygonConstraint
 from truvar.domain.dates import Date
 from truvar.domain.exclusions import Place
 from truvar.domain.extension import Extension
-from truvar.domain.geographic import geographic_columns
+from truvar.domain.geographic import GeographicColumns, geographic_columns
 from truvar.domain.goals import Map
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.exceptions import TruvarError
@@ -259,6 +259,8 @@ def view(study: Study) -> dict[str, Any]:
             for variance, cost in pairs
         ]
     task_names = None if study.tasks is None else list(study.tasks.names)
+    geographic = geographic_columns(domain)
+    depth_column = None if geographic is None else geographic.depth
     data = status(study, result)
     return {
         **data,
@@ -290,8 +292,9 @@ def view(study: Study) -> dict[str, Any]:
         "unit": study.quantity.unit,
         "known": result.steps > 0 and statements.is_known,
         "columns": [column_data(domain, k) for k in range(len(domain.columns))],
-        "is_geographic": geographic_columns(domain) is not None,
-        "geographic": _geographic(domain),
+        "is_geographic": geographic is not None,
+        "geographic": _geographic(geographic),
+        "depth_column": depth_column,
         "starts": _starts(study),
         "labels": _labels(domain, shown),
         "points": len(domain),
@@ -327,9 +330,8 @@ def view(study: Study) -> dict[str, Any]:
     }
 
 
-def _geographic(domain: Domain) -> dict[str, Any] | None:
+def _geographic(found: GeographicColumns | None) -> dict[str, Any] | None:
     """Return the columns of a map, and whether they are degrees; None: there are none."""
-    found = geographic_columns(domain)
     if found is None:
         return None
     return {"x": found.longitude, "y": found.latitude, "degrees": found.crs is None}

@@ -201,6 +201,8 @@ def deserialize(serialized: Any, *, deferred: bool = False) -> Any:
         kernel = _deserialize_named_kernel(serialized)
         if kernel is not None:
             return kernel
+    # The form that is to be learned is an object of scikit-learn.
+    deferred &= kind != "Learned"
     stored = _stored_class(RENAMED.get(kind, kind))
     if stored is not None:
         names = _RENAMED_FIELDS.get(kind, {})
@@ -295,6 +297,14 @@ def _serialize_domain(domain: Domain) -> dict[str, Any]:
             "table": [_serialize_column(domain.frame, k) for k in range(domain.frame.shape[1])],
         }
     parts |= {"bounds": domain.bounds.tolist(), "continuous": domain.continuous}
+    for constraint in domain.constraints:
+        function = getattr(constraint, "function", None)
+        if function is not None:
+            raise SerializationError(
+                f"a constraint of the domain cannot be stored, got the function {function!r}; write "
+                'it as text such as "x + y <= 1" or as a PolygonConstraint(...), or leave out '
+                "store=..."
+            )
     if domain.constraints:
         parts["constraints"] = serialize(list(domain.constraints), "a constraint of the domain")
     if domain.axes is not None:

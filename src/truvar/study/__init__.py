@@ -33,11 +33,13 @@ __all__, __getattr__, __dir__ = offer(
             "score_source",
         ),
         "executors": ("WorkerPool",),
+        "explanation": ("expected_values",),
         "integrity": ("check_store",),
         "limits": ("RunLimits",),
         "lookahead": ("Lookahead",),
         "measurements_io": (
             "MeasurementInput",
+            "answer_pending",
             "parse_csv",
             "parse_words",
             "parse_workbook",

@@ -389,7 +389,8 @@ class CommandMethods(ABC):
 
         Args:
             what: The measurement: its id, or the suggestion it belongs to.
-            y: The right value.
+            y: The right value; of several quantities, the values that change or are added. A
+                quantity with the value None is left without one, the others keep theirs.
             noise: Noise variance that the measurement really had; default: as before.
             cost: Cost that the measurement really had; default: as before.
             was: The value that is replaced, for a correction that may be made late or twice: if it

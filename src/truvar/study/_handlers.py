@@ -44,6 +44,7 @@ from truvar.study._quantities import (
     check_values,
     format_values,
     level_told,
+    with_known_values,
 )
 from truvar.study._resolve import (
     action_at,
@@ -308,9 +309,9 @@ def _check_repeated(
         return
     id_ = action.id
     correct = for_interface(
-        f"correct({id_}, {format_values(value)})",
-        cli=f"truvar correct {id_} {format_values(value)}",
-        http=f"id {id_}, y {format_values(value)}",
+        f"correct({id_}, {format_values(value, python=True)})",
+        cli=f"truvar correct {id_} {format_values(value, cli=True)}",
+        http=f"id {id_}, y {format_values(value, http=True)}",
     )
     raise ConflictingMeasurementError(
         f"suggestion {id_} already has the value {format_values(known)}, got "
@@ -360,7 +361,7 @@ def handle_correct(state: StudyState, command: Correct, write: EventWriter) -> R
     """Write the right value of a measurement, unless it has it already."""
     action = resolve_observed(state, command.what)
     check_noise_told(state.config.goal, command.noise)
-    value = check_values(state.config, command.y)
+    value = check_values(state.config, with_known_values(state, action.id, command.y))
     corrected = with_actual(state, action, command)
     if command.was is None or not is_corrected(state, corrected, value, command.was):
         write("corrected", corrected, y=value)

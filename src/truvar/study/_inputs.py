@@ -12,7 +12,7 @@ from truvar.domain.domain import Domain
 from truvar.domain.noise_sd import given_variance
 from truvar.exceptions import InvalidArgumentError, InvalidMeasurementError, TruvarError
 from truvar.messages import for_interface
-from truvar.models.likelihoods import Binary, Outcome
+from truvar.models.likelihoods import Binary, Count, Outcome
 from truvar.validation import check_cost, check_finite, check_nonnegative
 
 if TYPE_CHECKING:
@@ -143,20 +143,14 @@ def check_exposure(exposure: Any) -> float | None:
     """Return the exposure of a measurement as a float.
 
     Raises:
-        InvalidMeasurementError: If it is not a number > 0.
+        InvalidMeasurementError: If it is not a number that exposures can be.
     """
     if exposure is None:
         return None
     try:
-        value = check_finite(exposure, "exposure")
+        return Count.check_exposure(exposure)
     except InvalidArgumentError as error:
         raise InvalidMeasurementError(str(error)) from None
-    if not value > 0:
-        raise InvalidMeasurementError(
-            f"exposure must be > 0, got {exposure!r}; give the time, area or volume that was "
-            "counted"
-        )
-    return value
 
 
 def check_measurement(

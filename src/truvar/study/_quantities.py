@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -219,11 +221,38 @@ def _check_own_name(config: StudyConfig, y: Any) -> None:
             raise InvalidMeasurementError(unknown_name("quantity", str(name), [config.quantity]))
 
 
-def format_values(y: Any) -> str:
-    """Return a value, or the values of several quantities, for messages."""
-    if isinstance(y, Mapping):
-        return ", ".join(f"{name} {value:.10g}" for name, value in y.items())
-    return f"{y:.10g}"
+def with_known_values(state: StudyState, id_: int, y: Any) -> Any:
+    """Return corrected values with those of the other quantities that the measurement has.
+
+    Args:
+        state: The state of the study.
+        id_: The measurement.
+        y: The correction; a quantity whose value is None is left without one.
+    """
+    observation = state.observation(id_)
+    if observation is None or not isinstance(observation[1], Mapping) or not is_named(y):
+        return y
+    return {**observation[1], **dict(y.items())}
+
+
+def format_values(y: Any, *, python: bool = False, cli: bool = False, http: bool = False) -> str:
+    """Return a value, or the values of several quantities, for messages.
+
+    Args:
+        y: The value, or the values by quantity.
+        python: Whether they are written as in a call.
+        cli: Whether they are written as words of the command line.
+        http: Whether they are written as in a request.
+    """
+    if not isinstance(y, Mapping):
+        return f"{y:.10g}"
+    if cli:
+        return " ".join(shlex.quote(f"{name}={value:.10g}") for name, value in y.items())
+    if http:
+        return json.dumps({name: float(f"{value:.10g}") for name, value in y.items()})
+    if python:
+        return f"{{{', '.join(f'{name!r}: {value:.10g}' for name, value in y.items())}}}"
+    return ", ".join(f"{name} {value:.10g}" for name, value in y.items())
 
 
 def check_noise_told(goal: Goal, noise: float | None) -> None:

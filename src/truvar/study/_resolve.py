@@ -17,6 +17,7 @@ from truvar.exceptions import (
 )
 from truvar.messages import for_interface, format_point
 from truvar.study._inputs import PointLike, as_point
+from truvar.study._quantities import format_values
 from truvar.study._state import StudyState
 from truvar.study.commands import Correct, Tell
 from truvar.study.suggestion import Suggestion, suggestion_of
@@ -119,8 +120,8 @@ def is_corrected(state: StudyState, corrected: Action, value: float, was: float)
         return True
     if known != was:
         raise ConflictingMeasurementError(
-            f"measurement {corrected.id} was to be corrected from {was:.10g} to {value:.10g}, but "
-            f"is {known:.10g} by "
+            f"measurement {corrected.id} was to be corrected from {format_values(was)} to "
+            f"{format_values(value)}, but is {format_values(known)} by "
             "now; look at it, and correct it again if that is wrong"
         )
     return False

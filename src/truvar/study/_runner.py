@@ -27,6 +27,7 @@ from truvar.exceptions import (
     StorageError,
 )
 from truvar.messages import for_interface, format_point
+from truvar.study._inputs import check_only_value
 from truvar.study.commands import Tell
 from truvar.study.executors import SimulatedPool, WorkerPool
 from truvar.study.limits import DEFAULT_RETRIES, RunLimits
@@ -387,7 +388,7 @@ class _Run:
             else:
                 self.n_consecutive = 0
                 self.progress(self.study)
-                self._call_back(suggestion, _number(reading.value))
+                self._call_back(suggestion, self._plain_value(reading.value))
             del self.running[future]
         for suggestion, failure in failed:  # only now, as a failure may end the run
             self._handle_failure(suggestion, failure, self.to_repeat)
@@ -396,6 +397,10 @@ class _Run:
     def _tell(self, suggestion: Suggestion, reading: Reading) -> None:
         """Tell a value that a program measured, which cannot be mistyped."""
         self.study.execute(_command(suggestion, reading)).warn(stacklevel=7)
+
+    def _plain_value(self, value: Any) -> Any:
+        """Return what callbacks get: the value as a number, or the values of several quantities."""
+        return dict(value) if self.study.goal.parts else float(check_only_value(value))
 
     def _call_back(self, suggestion: Suggestion, value: float) -> None:
         """Call the callbacks, all of them; one that returns True or a text ends the run."""
@@ -472,11 +477,6 @@ class _Run:
                 if suggestion.id in pending:
                     self.study.withdraw(suggestion, again=True)
             self.pool.close()
-
-
-def _number(value: Any) -> Any:
-    """Return what callbacks get: the value as a number, or the values of several quantities."""
-    return dict(value) if isinstance(value, Mapping) else float(value)
 
 
 def _command(suggestion: Suggestion, reading: Reading) -> Tell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ class ViewMethods:
         study: Any = self  # every study is a BaseStudy
         wanted = what.id if isinstance(what, Suggestion) else what
         pending = {each.id: each for each in study.pending}
-        if wanted not in pending:
+        is_id = isinstance(wanted, Integral) and not isinstance(wanted, bool)
+        if not is_id or wanted not in pending:
             known = ", ".join(map(str, pending)) or "none"
             raise UnknownSuggestionError(
                 f"a pending suggestion can be explained, got {wanted!r}; pending are {known}"

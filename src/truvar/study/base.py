@@ -275,15 +275,19 @@ class BaseStudy(CommandMethods, ViewMethods):
 
     @abstractmethod
     def predict_measurement(
-        self, what: Suggestion | int | Mapping[str, Any]
+        self, what: Suggestion | int | Mapping[str, Any], of: str | None = None
     ) -> tuple[float, float]:
         """Predict the value that a measurement would give, its noise included.
 
         Args:
             what: A pending suggestion, its id, or a point.
+            of: The quantity, where the goal has several; default: the first that it names.
 
         Returns:
             Mean and standard deviation; the latter is infinite as long as the model is not fitted.
+
+        Raises:
+            InvalidArgumentError: If the goal has no such quantity.
         """
 
     @abstractmethod

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ class Explanation:
     Attributes:
         suggestion: The suggestion.
         place: Where it is, as text.
-        mean: Expected value of the measurement.
+        mean: Expected value of the measurement; of its first quantity, where it has several.
         sd: Standard deviation of that value, noise included; infinite before there is a model.
         chance: Level set with one threshold: probability that f lies above it there. Optimum:
             probability that the value is better than the best so far, by its mean and standard
@@ -38,6 +39,7 @@ class Explanation:
         lookahead: Expected effect of this measurement alone; None before there is a model.
         seeks_lowest: Whether the lowest values are the best.
         unit: Unit of the value; None: not known.
+        values: Expected value and standard deviation by quantity, where the study has several.
 
     Example:
         >>> study.explain(study.ask())
@@ -52,14 +54,17 @@ class Explanation:
     lookahead: Lookahead | None = None
     seeks_lowest: bool = False
     unit: str | None = None
+    values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def expected(self) -> str:
         """The expected value with its standard deviation and unit, as text."""
-        if not isfinite(self.sd):
-            return "not known yet"
-        text = format_uncertain(self.mean, self.sd)
-        return text if self.unit is None else f"{text} {self.unit}"
+        if self.values:
+            return ", ".join(
+                f"{name} {_format_expected(*value)}" for name, value in self.values.items()
+            )
+        text = _format_expected(self.mean, self.sd)
+        return text if self.unit is None or not isfinite(self.sd) else f"{text} {self.unit}"
 
     @property
     def why(self) -> str:
@@ -78,10 +83,15 @@ class Explanation:
         expected: dict[str, float | None] = {"mean": None, "sd": None}
         if isfinite(self.sd):
             expected = {"mean": self.mean, "sd": self.sd}
+        form: dict[str, Any] = {**self.suggestion.to_dict(), "place": self.place}
+        form["expected"] = expected
+        if self.values:
+            form["expected_values"] = {
+                name: {"mean": mean, "sd": sd} if isfinite(sd) else {"mean": None, "sd": None}
+                for name, (mean, sd) in self.values.items()
+            }
         return {
-            **self.suggestion.to_dict(),
-            "place": self.place,
-            "expected": expected,
+            **form,
             "chance": self.chance,
             "reference": self.reference,
             "lookahead": None if self.lookahead is None else asdict(self.lookahead),
@@ -102,7 +112,10 @@ class Explanation:
         if not isnan(suggestion.gain):
             gain = f"{suggestion.gain:.4g} in the units of the policy"
             rows.append(("gain", f"{gain}, {suggestion.score:.3g} per unit of cost"))
-        return [*rows, ("then", f"study.tell({suggestion.id}, VALUE)")]
+        value = "VALUE"
+        if suggestion.quantities is not None:
+            value = f"{{{', '.join(f'{name!r}: VALUE' for name in suggestion.quantities)}}}"
+        return [*rows, ("then", f"study.tell({suggestion.id}, {value})")]
 
 
 def explain(study: BaseStudy, suggestion: Suggestion) -> Explanation:
@@ -112,7 +125,8 @@ def explain(study: BaseStudy, suggestion: Suggestion) -> Explanation:
         study: The study, which is not changed.
         suggestion: One of its pending suggestions.
     """
-    mean, sd = study.predict_measurement(suggestion)
+    values = expected_values(study, suggestion)
+    mean, sd = next(iter(values.values()))
     effect = study.lookahead(suggestion)
     chance = None
     reference = None
@@ -128,7 +142,21 @@ def explain(study: BaseStudy, suggestion: Suggestion) -> Explanation:
         lookahead=effect,
         seeks_lowest=study.goal.sign < 0,
         unit=study.quantity.unit,
+        values={name: value for name, value in values.items() if name is not None},
     )
+
+
+def expected_values(
+    study: BaseStudy, suggestion: Suggestion
+) -> dict[str | None, tuple[float, float]]:
+    """Return mean and standard deviation of what is to be measured, by quantity; None: the only one."""
+    names = suggestion.quantities or (None,)
+    return {name: study.predict_measurement(suggestion, name) for name in names}
+
+
+def _format_expected(mean: float, sd: float) -> str:
+    """Return an expected value with its standard deviation, as text."""
+    return format_uncertain(mean, sd) if isfinite(sd) else "not known yet"
 
 
 def _chance(

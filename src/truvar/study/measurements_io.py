@@ -59,6 +59,7 @@ _IGNORED_COLUMNS = (
     "repeats",
     "measure",
 )  # columns of `Study.measurements` that a study computes itself
+_OF_POINTS = frozenset({"level", "task", "vehicle"})  # options that suggestions decide themselves
 _SHOWN_DIGITS = 6  # significant digits of coordinates on cards and maps
 _TABLE_TOLERANCE = 1e-7  # relative; coordinates in a CSV file have eight digits
 
@@ -72,12 +73,14 @@ class MeasurementInput:
         value: The measured value; by quantity, if there are several.
         options: Further arguments of `Study.tell`.
         source: Where it was read, such as "line 3"; opens the message if it is refused.
+        is_named: Whether the point was given by the label of its row.
     """
 
     what: int | Mapping[str, Any]
     value: Any
     options: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    is_named: bool = False
 
     @property
     def command(self) -> Tell:
@@ -93,6 +96,26 @@ def tell_all(study: Study, measurements: Iterable[MeasurementInput]) -> Receipt:
     """
     told = list(measurements)
     return study.execute(TellAll([each.command for each in told], [each.source for each in told]))
+
+
+def answer_pending(
+    measurements: Iterable[MeasurementInput], study: BaseStudy
+) -> list[MeasurementInput]:
+    """Return the measurements, those of named rows as answers to the suggestions pending there.
+
+    A further value of a row, and one with a level, task or vehicle of its own, is that of a point.
+    """
+    pending = list(study.pending)
+    answers = []
+    for each in measurements:
+        found = None
+        if each.is_named and not _OF_POINTS & each.options.keys():
+            found = next((other for other in pending if dict(other.point) == each.what), None)
+        if found is not None:
+            pending.remove(found)
+            each = replace(each, what=found.id)
+        answers.append(each)
+    return answers
 
 
 def parse_words(
@@ -138,9 +161,9 @@ def parse_words(
                 raise InvalidMeasurementError(unknown_name("coordinate", name, domain.columns))
             point[name] = _parse_value(domain, name, text)
         elif what is not None:
-            measurements.append(
-                MeasurementInput(what, _parse_measured(word, what_word, corrects=corrects), given)
-            )
+            value = _parse_measured(word, what_word, corrects=corrects)
+            is_named = not isinstance(what, int)
+            measurements.append(MeasurementInput(what, value, given, is_named=is_named))
             what = None
         else:
             shown = _point_as_shown(domain, point)
@@ -187,12 +210,11 @@ def _parse_several(
         if what is None and not point and not values:
             return
         if not values or (what is None and not point):
-            missing = "values" if not values else "id or point"
-            raise InvalidMeasurementError(
-                f"the {missing} of a measurement is missing; write ID {example}"
-            )
+            missing = "values of a measurement are" if not values else "id or point of values is"
+            raise InvalidMeasurementError(f"the {missing} missing; write ID {example}")
         target = _point_as_shown(domain, point) if what is None else what
-        measurements.append(MeasurementInput(target, values, options))
+        is_named = isinstance(what, dict)
+        measurements.append(MeasurementInput(target, values, options, is_named=is_named))
         what = None
         point = {}
         values = {}
@@ -584,8 +606,9 @@ class MeasurementReader:
         try:
             return check_finite(self._numbers.parse(cell) if isinstance(cell, str) else cell, name)
         except (ValueError, InvalidArgumentError):
+            remedy = remedy_of_word(cell) if isinstance(cell, str) and name == "the value" else ""
             raise InvalidMeasurementError(
-                f"{name} must be a finite number, got {cell!r}; correct it"
+                f"{name} must be a finite number, got {cell!r}; correct it{remedy}"
             ) from None
 
 

@@ -16,6 +16,7 @@ from truvar._deprecation import deprecated_alias, deprecated_argument
 from truvar._typing import Array
 from truvar.acquisition import Policy, policy_named
 from truvar.acquisition.registry import DEFAULT_POLICY
+from truvar.algorithm._several import learner_of
 from truvar.algorithm.recommendation import best_in_context
 from truvar.domain.costs import CostLike, NoiseLike, Tasks
 from truvar.domain.domain import Domain
@@ -506,10 +507,14 @@ class Study(BaseStudy, LocalViews):
         return predict(self._learner, self.domain.encode(points))
 
     def predict_measurement(
-        self, what: Suggestion | int | Mapping[str, Any]
+        self, what: Suggestion | int | Mapping[str, Any], of: str | None = None
     ) -> tuple[float, float]:
-        mean, sd = predict_measurement(self._learner, resolve_action(self._state, what))
-        return mean, sd if self._learner.surrogate.fitted else float("inf")
+        is_priced_point = isinstance(what, Mapping) and len(self._learner.goal.parts) > 1
+        level = 0 if is_priced_point and self._learner.actions.noise_levels is not None else None
+        action = resolve_action(self._state, what, level)  # where quantities have costs, of all
+        learner, action = learner_of(self._learner, action, of)
+        mean, sd = predict_measurement(learner, action)
+        return mean, sd if learner.surrogate.fitted else float("inf")
 
     def lookahead(self, what: Suggestion | int) -> Lookahead | None:
         return lookahead(self._learner, resolve_action(self._state, what))

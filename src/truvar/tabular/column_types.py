@@ -7,7 +7,9 @@
 | another one without a name | refused, or left out if it is empty |
 | decimals, and numbers that were read as text | become floats |
 | complex numbers, durations, periods, other objects | refused, with what to write instead |
+| numbers of the pandas type "category" without an order | categories |
 | numbers with a unit, "10 %" | categories, with a warning |
+| numbers with a decimal comma, "0,5", that were read as text | categories, with a warning |
 | an empty last one, where rows have labels without a name | a warning: pandas may have shifted the columns |
 """
 
@@ -37,6 +39,7 @@ _SHIFTED_REMEDY = (
 )
 _SHOWN_LABELS = 3  # labels that a message repeats
 _UNNAMED = re.compile(r"Unnamed: (?P<position>\d+)")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*(?P<unit>[^\d\s.,:;/+-]\S*)")
 
 
@@ -185,10 +188,30 @@ def usable_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         _check_objects(name, values)
         if str(column.dtype) != "category":
             _warn_of_units(name, values)
+            _warn_of_decimal_commas(name, values)
+        if _has_codes(column):
+            continue
         if values and all(_is_number(value) for value in values):
             frame = frame.assign(
                 **{name: pd.Series(column.to_numpy(dtype=float, na_value=nan), index=column.index)}
             )
+    return frame
+
+
+def _has_codes(column: pd.Series) -> bool:
+    """Return whether a pandas type says that numbers, or texts of digits, are categories."""
+    if str(column.dtype) != "category" or column.cat.ordered:
+        return False
+    codes = list(column.cat.categories)
+    is_plain = column.cat.categories.dtype.kind in "iuf"
+    return is_plain or (bool(codes) and all(isinstance(c, str) and _is_real(c) for c in codes))
+
+
+def with_plain_codes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return a table in which codes have their own type, as they are stored."""
+    for name in names:
+        if list(frame.columns).count(name) == 1 and _has_codes(frame[name]):
+            frame = frame.assign(**{name: frame[name].astype(frame[name].cat.categories.dtype)})
     return frame
 
 
@@ -223,6 +246,21 @@ def _warn_of_units(name: str, values: Sequence[Any]) -> None:
             f"column {name!r} holds numbers with a unit, such as {values[0]!r}, and is taken for "
             "categories without an "
             "order; write the numbers alone if they are meant as numbers",
+            stacklevel=5,
+        )
+
+
+def _warn_of_decimal_commas(name: str, values: Sequence[Any]) -> None:
+    """Warn of a column of texts that are all numbers, some of them with a decimal comma."""
+    texts = [value.strip() for value in values if isinstance(value, str)]
+    if len(texts) < len(values) or not any("," in text for text in texts):
+        return
+    if len(set(texts)) > 1 and all(_DECIMAL_COMMA.fullmatch(text) for text in texts):
+        found = next(text for text in texts if "," in text)
+        warnings.warn(
+            f"column {name!r} holds numbers with a decimal comma as text, such as {found!r}, and "
+            "is taken for categories without an order; if they are meant as numbers, read the file "
+            "with Domain.table(path) or pd.read_csv(path, sep=';', decimal=',')",
             stacklevel=5,
         )
 

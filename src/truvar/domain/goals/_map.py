@@ -154,7 +154,8 @@ def _check_weights(given: Any) -> Array:
     usable = np.isfinite(weights) & (weights >= 0)
     if not usable.all():
         row = int(np.argmin(usable))
-        raise InvalidArgumentError(f"{expected}, got {given[row]!r} for point {row}; {remedy}")
+        wrong = given[row].item() if isinstance(given[row], np.generic) else given[row]
+        raise InvalidArgumentError(f"{expected}, got {wrong!r} for point {row}; {remedy}")
     if not weights.any():
         raise InvalidArgumentError(f"{expected}, got nothing but 0; {remedy}")
     return weights

@@ -13,7 +13,7 @@ the variance exp(-f) / e.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -25,6 +25,8 @@ from truvar.models.transforms import OutputTransform
 from truvar.validation import check_finite
 
 MAX_COUNT = 1e12  # above which counts are no longer whole numbers by their rounding
+_MIN_EXPOSURE = 1e-12  # of a measurement: rates of counts are then at most 1e24
+_MAX_EXPOSURE = 1e12
 _MAX_LOG = 300.0  # of a rate: beyond it, exponentials overflow
 
 
@@ -39,7 +41,7 @@ class Count(Outcome):
         exposure: Exposure of a measurement that is told without one: time, area or volume.
 
     Raises:
-        InvalidArgumentError: If the exposure is not a number > 0.
+        InvalidArgumentError: If the exposure is not a number from 1e-12 to 1e12.
 
     Example:
         >>> study = Study(domain, LevelSet(3.0), outcome=Count())
@@ -54,11 +56,7 @@ class Count(Outcome):
     exposure: float = 1.0
 
     def __post_init__(self) -> None:
-        if not check_finite(self.exposure, "exposure") > 0:
-            raise InvalidArgumentError(
-                f"exposure must be a number > 0, got {self.exposure:g}; give the time, area or "
-                "volume of a measurement"
-            )
+        self.check_exposure(self.exposure)
 
     @property
     def subject(self) -> str:
@@ -130,3 +128,23 @@ class Count(Outcome):
                 f'with outcome "count" a value is a whole number from 0 to {MAX_COUNT:g}, got '
                 f"{y:.10g}; give the number of events that were counted, and the exposure beside it"
             )
+
+    @staticmethod
+    def check_exposure(value: Any) -> float:
+        """Return the exposure of a count as a float.
+
+        Raises:
+            InvalidArgumentError: If it is not a number from `_MIN_EXPOSURE` to `_MAX_EXPOSURE`.
+        """
+        result = check_finite(value, "exposure")
+        if not result > 0:
+            raise InvalidArgumentError(
+                f"exposure must be > 0, got {result:g}; give the time, area or volume that was "
+                "counted"
+            )
+        if not _MIN_EXPOSURE <= result <= _MAX_EXPOSURE:
+            raise InvalidArgumentError(
+                f"exposure must be from {_MIN_EXPOSURE:g} to {_MAX_EXPOSURE:g}, got {result:g}; "
+                "use other units of time, area or volume"
+            )
+        return result

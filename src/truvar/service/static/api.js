@@ -65,8 +65,9 @@ export async function get(path) {
   const used = token();
   try {
     const text = await (await request(path)).text();
-    keepAnswer(path, used, text, () => used === token());
-    if (path === "") forgetOthers(used).catch(() => {}); // the server has accepted this token
+    const isCurrent = () => used === token();
+    keepAnswer(path, used, text, isCurrent);
+    if (path === "") forgetOthers(used, isCurrent).catch(() => {}); // the server has accepted this token
     return JSON.parse(text);
   } catch (error) {
     const found = error.status === 0 ? await keptAnswer(path, used) : null;

@@ -27,9 +27,9 @@ export function startMarks(view, [x, y]) {
 // Whether two columns are longitude and latitude in degrees, in this order.
 export const areDegrees = (view, [x, y]) => Boolean(view.geographic?.degrees) && view.geographic.x === x.name && view.geographic.y === y.name;
 
-// `describe(k)` returns the words for a point, `onPick(k)` is called with the position of one that the user chose, and
-// `legend(view, layer)` returns the entries of the key.
-export function candidatesMap(current, { describe, onPick, legend, hasBest, words }) {
+// `describe(k)` returns the words for a point, `onPick(k)` is called with the position of one that the user chose,
+// `legend(view, layer, pair)` returns the entries of the key, and `regionTool(drawing, across)` the tool that excludes a region.
+export function candidatesMap(current, { describe, onPick, legend, regionTool, hasBest, words }) {
   const { columns } = current();
   let across = mapColumns(current());
   let layer = CANDIDATE_LAYERS[0][0];
@@ -77,7 +77,7 @@ export function candidatesMap(current, { describe, onPick, legend, hasBest, word
       measured: view.measurements.map((row) => ({ ...mark(row.point), id: row.id, who: row.who, faint: !isNear(row.point) })),
       pending: view.pending.map((suggestion) => ({ ...mark(suggestion.point), id: suggestion.id, faint: !isNear(suggestion.point) })),
       best: hasBest(view) ? mark(view.result.best.point) : null, background: null,
-      degrees: areDegrees(view, pair), starts: startMarks(view, pair), coastlines: areDegrees(view, pair) ? coastlines.lines() : [],
+      degrees: areDegrees(view, pair), downwards: view.depth_column === pair[1].name && pair[1].low >= 0, starts: startMarks(view, pair), coastlines: areDegrees(view, pair) ? coastlines.lines() : [],
     };
   }
   const drawing = map(getData, (k) => { readout.textContent = describe(shown[k]); }, (k) => onPick(shown[k]), layer);
@@ -88,6 +88,8 @@ export function candidatesMap(current, { describe, onPick, legend, hasBest, word
     across[which] = column;
     drawInputs();
     drawing.redraw();
+    region?.redraw();
+    drawKey();
   } }, columns.map((column, k) => el("option", { value: k }, column.label)));
   const selects = [columnSelect(0), columnSelect(1)];
 
@@ -140,13 +142,15 @@ export function candidatesMap(current, { describe, onPick, legend, hasBest, word
   const layerChoice = radioButtons("Layer of the map", CANDIDATE_LAYERS, layer, (name) => {
     layer = name;
     drawing.setLayer(name);
-    replace(key, legend(current(), layer));
+    drawKey();
   });
+  const drawKey = () => replace(key, legend(current(), layer, across.map((k) => columns[k])));
   const text = el("div", {});
+  const region = regionTool(drawing, () => across);
   const node = el("figure", {},
     el("figcaption", { class: "row" }, el("h2", {}, "Map"), el("span", { class: "grow" }), layerChoice),
     el("div", { class: "fields" }, field("Horizontal axis", selects[0]), field("Vertical axis", selects[1]), sliders),
-    drawing.node, readout, key, coastlines.node, el("details", {}, el("summary", {}, "In words"), text));
+    drawing.node, readout, key, region?.node ?? null, coastlines.node, el("details", {}, el("summary", {}, "In words"), text));
 
   function redraw() {
     const view = current();
@@ -155,7 +159,8 @@ export function candidatesMap(current, { describe, onPick, legend, hasBest, word
     readout.textContent = "";
     drawing.node.setAttribute("aria-label", `${words(view).slice(0, 2).join(" ")} Arrow keys move from point to point, Enter chooses one.`);
     drawing.redraw();
-    replace(key, legend(view, layer));
+    region?.redraw();
+    drawKey();
     replace(text, words(view).map((sentence) => el("p", {}, sentence)));
   }
   return { node, redraw };

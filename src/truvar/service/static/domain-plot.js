@@ -39,13 +39,14 @@ function tablePlot(study, onPick) {
   const candidates = candidatesMap(current, {
     describe: (k) => pointText(current(), k),
     onPick: (k) => onPick(pointAt(current(), k), labelAt(current(), k)),
-    legend: (view, layer) => legend(view, layer, true, null, false), hasBest, words: sentences,
+    legend: (view, layer, pair) => legend({ ...view, starts: startMarks(view, pair) }, layer, true, null, false), hasBest, words: sentences,
+    regionTool: (drawing, across) => regionTool(study, drawing, across),
   });
   let slices = null;
   const holder = el("div", {});
   const details = el("details", { class: "slices", ontoggle: () => {
     if (!details.open) return;
-    slices ??= slicePlot(study, onPick);
+    slices ??= slicePlot(study, onPick, false); // the map has the tool already
     replace(holder, slices.node);
     slices.redraw();
   } }, el("summary", {}, "Slices through the model, and all points across the columns"), holder);
@@ -163,7 +164,7 @@ const isGrid = (view) => distinct(view.coordinates[0]).length * distinct(view.co
 
 // -- three or more columns: a slice through a point, and parallel coordinates ------------------------------------------
 
-function slicePlot(study, onPick) {
+function slicePlot(study, onPick, hasRegionTool = true) {
   const { current } = study;
   const columns = current().columns;
   let across = [0, 1]; // the two columns of the slice
@@ -265,7 +266,7 @@ function slicePlot(study, onPick) {
     drawing.setLayer(name);
     replace(key, legend(current(), layer, true, slice));
   });
-  const region = regionTool(study, drawing, () => across);
+  const region = hasRegionTool ? regionTool(study, drawing, () => across) : null;
   const node = el("figure", {},
     el("figcaption", { class: "row" }, el("h2", {}, "Slice"), el("span", { class: "grow" }), layerChoice),
     el("div", { class: "fields" }, field("Horizontal axis", selects[0]), field("Vertical axis", selects[1])), sliders,
@@ -339,7 +340,7 @@ function legend(view, layer, coloured, slice = null, contours = true) {
   if (thresholds.length) {
     const line = (css) => svg("path", { class: css, d: "M1 8H17" });
     const values = thresholds.map((threshold) => number(threshold)).join(", ");
-    add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `h = ${values}`);
+    add(coloured ? legendMark(line("contour under"), line("contour")) : legendMark(line("level")), `${thresholds.length > 1 ? "thresholds" : "threshold"} ${values}${view.unit ? ` ${view.unit}` : ""}`);
   }
   if (view.measurements.length) {
     const dot = svg("circle", { class: "measured plain", cx: 9, cy: 8, r: 4.2, fill: "#888" });
@@ -386,7 +387,7 @@ function sentences(view) {
   const last = view.measurements.at(-1);
   return [
     ...(view.level_set ? levelSetSentences(view) : optimumSentences(view)),
-    `The posterior mean ranges from ${number(low)} to ${number(high)}, ${where} at ${formatPlace(extreme, view.columns)}.`,
+    `Estimates${view.quantity_label ? ` of ${view.quantity_label}` : ""} range from ${number(low)} to ${number(high)}, ${where} at ${formatPlace(extreme, view.columns)}.`,
     `Last measurement: ${number(last.value)} at ${formatPlace(last, view.columns)}.`,
     ...pendingSentences(view),
   ];

@@ -3,6 +3,7 @@
 import { get, studyPath } from "./api.js";
 import { el, field, replace, runWithButton, showAlert } from "./dom.js";
 import { formatTime, number } from "./format.js";
+import { measuredText } from "./quantities.js";
 
 const SHOWN_EVENTS = 100; // the newest ones
 const LONGEST_NOTE = 2000; // characters
@@ -41,8 +42,8 @@ function describe({ kind, details, label = null }) {
   switch (kind) {
     case "created": return "The study was created.";
     case "asked": return `#${details.id} suggested${at}.`;
-    case "told": return `#${details.id} measured${at}: ${number(details.y, 6)}${details.reference ? `, raw data in ${details.reference}` : ""}.`;
-    case "corrected": return `#${details.id} corrected to ${number(details.y, 6)}.`;
+    case "told": return `#${details.id} measured${at}: ${measuredText(details.y)}${details.reference ? `, raw data in ${details.reference}` : ""}.`;
+    case "corrected": return `#${details.id} corrected to ${measuredText(details.y)}.`;
     case "withdrawn": return `#${details.id} withdrawn${because(details)}.`;
     case "failed": return `#${details.id} failed${at}${because(details)}.`;
     case "excluded": return `Excluded${coordinates ? `: ${coordinates}` : " a region"}${because(details)}.`;

@@ -20,8 +20,8 @@ export async function keepAnswer(path, token, text, isCurrent) {
   if (!isPossible()) return;
   try {
     const key = await keyOf(path, token);
-    const cache = await caches.open(cacheName(path));
     if (!isCurrent()) return;
+    const cache = await caches.open(cacheName(path));
     await cache.delete(key); // so that the order of the keys is that of their use
     await cache.put(key, new Response(text, { headers: { [TIME]: new Date().toISOString() } }));
     const keys = await cache.keys();
@@ -29,6 +29,7 @@ export async function keepAnswer(path, token, text, isCurrent) {
   } catch {
     // The storage is full: the page works as before, with a network.
   }
+  if (!isCurrent()) await forgetAnswers(); // the cache was opened anew while its user logged out
 }
 
 // The last answer to a request of this token: {text, time}, or null.
@@ -49,14 +50,16 @@ export async function hasAnswers() {
 }
 
 // Removes the answers to other tokens than this one, which the server has accepted.
-export async function forgetOthers(token) {
+export async function forgetOthers(token, isCurrent) {
   if (!isPossible()) return;
   const own = await keyOf("", token);
+  if (!isCurrent()) return;
   for (const path of ["", "/details"]) {
     const cache = await caches.open(cacheName(path));
     const others = (await cache.keys()).filter((request) => !request.url.startsWith(own));
     await Promise.all(others.map((request) => cache.delete(request)));
   }
+  if (!isCurrent()) await forgetAnswers();
 }
 
 export async function forgetAnswers() {

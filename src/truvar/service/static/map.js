@@ -13,6 +13,7 @@ const MAX_HEIGHT = 460; // pixels
 const ASPECT = 0.52; // height over width
 const KILOMETRES_PER_DEGREE = 111.2; // of latitude
 const BAR_SHARE = 0.25; // of the width that a scale bar takes, at most
+const BAR_ROOM = 34; // pixels that are kept free below the points for the scale bar
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 // `getData()` returns null or what to draw: columns [x, y], x[], y[], mean[], sd[], probability[] and classes or null,
@@ -20,7 +21,8 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 // null. Optional: thresholds [h, ...] instead of one, bands {names, of[]} instead of classes, failed [{x, y, id}],
 // excluded: indices of points that are not suggested; known: false if there is no model, so that no field is drawn; scattered:
 // the points are marks even if they fill a grid; ranges {mean[], sd[], probability[]} that colours cover, if not only those shown;
-// degrees: the columns are longitude and latitude; starts [{x, y, who}] of vehicles; coastlines [[[x, y], ...], ...].
+// degrees: the columns are longitude and latitude; downwards: the vertical column is a depth; starts [{x, y, who}] of vehicles;
+// coastlines [[[x, y], ...], ...].
 // `onMove(k)` and `onPick(k)` get the index of a point. Of the result, `frame()` returns {x, y, box}: the scales of the axes
 // and the area between them in pixels, or null before anything is drawn; while `setPicking(false)` no point is chosen.
 export function map(getData, onMove, onPick, layer = "mean") {
@@ -109,11 +111,18 @@ function draw(area, data, layer) {
   const xs = distinct(data.x);
   const ys = distinct(data.y);
   const isGrid = !data.scattered && xs.length * ys.length === data.x.length && xs.length > 1 && ys.length > 1;
-  let xEdges = isGrid ? edges(xs, xColumn.log) : withMargin(xColumn, (data.starts ?? []).map((start) => start.x));
-  let yEdges = isGrid ? edges(ys, yColumn.log) : withMargin(yColumn, (data.starts ?? []).map((start) => start.y));
-  if (data.degrees && !isGrid) [xEdges, yEdges] = withAspect(xEdges, yEdges, box);
-  const x = scale(xEdges[0], xEdges.at(-1), box.left, box.right, xColumn.log);
-  const y = scale(yEdges[0], yEdges.at(-1), box.bottom, box.top, yColumn.log);
+  const starts = data.starts ?? [];
+  const xEdges = isGrid ? edges(xs, xColumn.log) : withMargin(xColumn, starts.map((start) => start.x));
+  const yEdges = isGrid ? edges(ys, yColumn.log) : withMargin(yColumn, starts.map((start) => start.y));
+  let xLimits = [xEdges[0], xEdges.at(-1)];
+  let yLimits = [yEdges[0], yEdges.at(-1)];
+  if (data.degrees) {
+    xLimits = extent([...xLimits, ...starts.map((start) => start.x)]);
+    yLimits = extent([...yLimits, ...starts.map((start) => start.y)]);
+    [xLimits, yLimits] = withAspect(xLimits, yLimits, box);
+  }
+  const x = scale(...xLimits, box.left, box.right, xColumn.log);
+  const y = data.downwards ? scale(...yLimits, box.top, box.bottom, yColumn.log) : scale(...yLimits, box.bottom, box.top, yColumn.log);
   x.label = (tick) => tickText(xColumn, tick);
   y.label = (tick) => tickText(yColumn, tick);
   const colour = data.known === false ? noColour() : pointColour(data, layer);
@@ -122,7 +131,7 @@ function draw(area, data, layer) {
   else drawDots(context, overlay, data, layer, { box, x, y }, colour);
   axes(overlay, box, x, y, { x: xColumn.label, y: yColumn.label });
   drawMarks(overlay, data, x, y, box);
-  if (data.degrees) drawScaleBar(overlay, x, y, box, (yEdges[0] + yEdges.at(-1)) / 2);
+  if (data.degrees) drawScaleBar(overlay, x, box, (yLimits[0] + yLimits[1]) / 2);
   return { x: data.x.map(x), y: data.y.map(y), frame: { x, y, box } };
 }
 
@@ -146,8 +155,10 @@ function noColour() {
   return () => "#9aa6a6";
 }
 
-// Limits of longitude and latitude at which a kilometre is as long in both directions: the shorter side is extended.
-function withAspect([west, east], [south, north], box) {
+// Limits of longitude and latitude at which a kilometre is as long in both directions, with room for the scale bar in the
+// south: the shorter side is extended.
+function withAspect([west, east], [lowest, north], box) {
+  const south = lowest - ((north - lowest) * BAR_ROOM) / (box.bottom - box.top - BAR_ROOM);
   const shrink = Math.max(Math.cos(((south + north) / 2) * (Math.PI / 180)), 0.05);
   const perPixelX = ((east - west) * shrink) / (box.right - box.left);
   const perPixelY = (north - south) / (box.bottom - box.top);
@@ -160,7 +171,7 @@ function withAspect([west, east], [south, north], box) {
 }
 
 // A bar of a round number of kilometres in the lower left corner.
-function drawScaleBar(overlay, x, y, box, latitude) {
+function drawScaleBar(overlay, x, box, latitude) {
   const perDegree = KILOMETRES_PER_DEGREE * Math.max(Math.cos((latitude * Math.PI) / 180), 0.05);
   const pixelsPerKilometre = Math.abs(x(1) - x(0)) / perDegree;
   const longest = (BAR_SHARE * (box.right - box.left)) / pixelsPerKilometre;
@@ -187,7 +198,7 @@ function drawDots(context, overlay, data, layer, { box, x, y }, colour) {
   if (data.background && data.known !== false) drawBackground(context, overlay, data, layer, { box, x, y });
   const areaPerPoint = (0.55 * (box.right - box.left) * (box.bottom - box.top)) / data.x.length;
   const size = Math.max(3, Math.min(data.scattered ? 9 : 14, Math.sqrt(areaPerPoint)));
-  for (let k = 0; k < data.x.length; k += 1) {
+  for (const k of drawingOrder(data, layer)) {
     const square = [x(data.x[k]) - size / 2, y(data.y[k]) - size / 2, size, size];
     context.fillStyle = colour(k);
     context.fillRect(...square);
@@ -197,6 +208,16 @@ function drawDots(context, overlay, data, layer, { box, x, y }, colour) {
     }
   }
   for (const k of data.excluded ?? []) strike(context, x(data.x[k]) - size / 2, y(data.y[k]) - size / 2, size, size);
+}
+
+// The points in the order in which they are drawn. Some may share a place, such as the depths of a station: what is asked for lies
+// on top, and otherwise the largest value.
+function drawingOrder(data, layer) {
+  const order = data.x.map((_, k) => k);
+  if (!data.scattered || data.known === false) return order;
+  const rank = { L: data.sign < 0 ? 2 : 0, M: 1, H: data.sign < 0 ? 0 : 2 };
+  const front = layer === "classes" && data.classes ? [...data.classes].map((letter) => rank[letter] ?? 1) : data[layer];
+  return front ? order.sort((a, b) => front[a] - front[b]) : order;
 }
 
 // Excluded points are struck through; many beside each other become a hatched area.

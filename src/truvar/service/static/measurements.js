@@ -122,7 +122,8 @@ function openCorrection(row, view, { act, tell }) {
       event.preventDefault();
       runWithButton(save, alert, async () => {
         const y = measured.read();
-        const body = view.quantities.length ? { id: row.id, y } : { id: row.id, y, was };
+        const removed = Object.fromEntries(view.quantities.map((name) => [name, null])); // by emptying its field
+        const body = view.quantities.length ? { id: row.id, y: { ...removed, ...y } } : { id: row.id, y, was };
         const answer = await tell("correct", body, `measurement ${row.id} corrected to ${measuredText(y)}`);
         announce(answer ? `Measurement ${row.id} is corrected` : `The correction of measurement ${row.id} is kept in this browser`);
         dialog.close();

@@ -21,5 +21,5 @@ export function measuredInputs(names, label = "Measured value", note = undefined
 
 // What was measured, in words.
 export const measuredText = (y) => (typeof y === "object" && y !== null
-  ? Object.entries(y).map(([name, value]) => `${name} ${number(value, 6)}`).join(", ")
+  ? Object.entries(y).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${number(value, 6)}`).join(", ")
   : number(y, 6));

@@ -88,8 +88,14 @@ function hintFor(view) {
 // The value that is expected of a suggestion, in words; null before there is a model.
 function expectedText({ expected }, view) {
   if (!expected) return null;
-  const [mean, low, high] = [expected.mean, expected.low, expected.high].map((value) => withSpread(value, expected.high - expected.low));
-  return `Expected: ${mean}${view.unit ? ` ${view.unit}` : ""} (95 %: ${low} to ${high}).`;
+  const text = (each, name, unitText) => {
+    const [mean, low, high] = [each.mean, each.low, each.high].map((value) => withSpread(value, each.high - each.low));
+    return `${name}${mean}${unitText} (95 %: ${low} to ${high})`;
+  };
+  const texts = expected.quantities
+    ? Object.entries(expected.quantities).map(([name, each]) => text(each, `${name} `, ""))
+    : [text(expected, "", view.unit ? ` ${view.unit}` : "")];
+  return `Expected: ${texts.join(", ")}.`;
 }
 
 // Why a suggestion is where it is, in words.
@@ -269,7 +275,7 @@ function otherPointForm({ check, current, tell }, message) {
   const view = current();
   const coordinates = view.columns.map(coordinateInput);
   const label = view.labels ? labelInput(current, (k) => fill(k)) : null;
-  const measured = measuredInputs(view.quantities);
+  const measured = measuredInputs(view.quantities, view.quantity_label ?? undefined);
   const further = el("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const options = pointOptions(view);
   const cost = numberInput();
@@ -330,6 +336,9 @@ function labelInput(current, onChosen) {
   const input = el("input", { type: "text", autocomplete: "off", list: id, oninput: () => {
     const view = current();
     const k = withLabel(view, input.value);
+    // The coordinates below may still be those of another place, so that nothing is saved under a name that is not known.
+    const isUnknown = k < 0 && input.value.trim() !== "";
+    input.setCustomValidity(isUnknown ? `No place is named “${input.value.trim()}”. Choose one of the list, or leave the name out.` : "");
     if (k < 0) return;
     onChosen(k);
     chosen = { name: view.labels[k], text: formatPoint(pointOf(view, k), view.columns) };
@@ -338,6 +347,7 @@ function labelInput(current, onChosen) {
     node: el("div", {}, field("Place", input, "its name in the table"), list),
     set(name, point) {
       input.value = name ?? "";
+      input.setCustomValidity("");
       chosen = name === null ? null : { name, text: formatPoint(point, current().columns) };
     },
     // The name, if the coordinates are still those of it.
