@@ -174,6 +174,12 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 
 
+_STUDENT_COEFFICIENTS = (
+    np.array([1647360.0, 732160.0, 494208.0, 374400.0, 300300.0, 249480.0, 212355.0, 184041.0])
+    / 2.0**24
+)
+
+
 def _threshold_ambiguity(context: PolicyContext, mean: Array, sd: Array) -> Array:
     """Return p (1 - p) at each point; that of several thresholds adds up."""
     of_distance = _student_ambiguity if context.learned else _normal_ambiguity
@@ -193,12 +199,11 @@ def _student_ambiguity(u: Array) -> Array:
     """Return p (1 - p), p the probability that a Student-t variable lies below u. (n,).
 
     The normal tails of a learned model rule out an island that the values so far do not show, and
-    the few points at the threshold are then measured again and again. With eight degrees of freedom
-    p = 1/2 + s (1 + c/2 + 3 c^2/8 + 5 c^3/16) / 2, where c = 8 / (8 + u^2) and s^2 = 1 - c, so that
-    p (1 - p) is a polynomial of c.
+    the few points at the threshold are then measured again and again. With sixteen degrees of
+    freedom p (1 - p) is c^8 times a polynomial of c = 16 / (16 + u^2).
     """
-    c = 8.0 / (8.0 + u**2)
-    return np.asarray(c**4 * (140.0 + 56.0 * c + 35.0 * c**2 + 25.0 * c**3) / 1024.0)
+    c = 16.0 / (16.0 + u**2)
+    return np.asarray(c**8 * np.polynomial.polynomial.polyval(c, _STUDENT_COEFFICIENTS))
 
 
 # Kind of goal -> ambiguity of each point, given its mean and standard deviation: (n,).
