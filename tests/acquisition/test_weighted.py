@@ -4,10 +4,11 @@ of measurement."""
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from tests.reference import weighted as reference
 from tests.study.test_properties import EXAMPLES, observations, problems, tell_all
@@ -15,7 +16,11 @@ from tests.study.test_properties import EXAMPLES, observations, problems, tell_a
 import truvar as tv
 from truvar.acquisition import policy_named
 from truvar.acquisition._tours import tour_rows
-from truvar.acquisition.weighted import possible_maximisers, undecided_rows
+from truvar.acquisition.weighted import (
+    _student_ambiguity,
+    possible_maximisers,
+    undecided_rows,
+)
 from truvar.engines._nodes import NodeBounds, axis_error, node_bounds
 from truvar.engines.lazy import Lazy
 from truvar.models.posterior import Posterior
@@ -132,6 +137,43 @@ def test_of_tied_candidates_the_first_one_is_chosen(engine):
     gains = made.gains()
     np.testing.assert_allclose(gains, gains[::-1], rtol=1e-12)
     assert made.ask().index == N // 2 - 1
+
+
+def test_a_learned_model_has_the_tails_of_a_student_t_with_sixteen_degrees_of_freedom():
+    u = np.array([-1e9, -40.0, -3.0, -0.5, 0.0, 1e-9, 2.0, 11.0, 1e9, np.inf])
+    expected = stdtr(16, u) * stdtr(16, -u)
+    np.testing.assert_allclose(_student_ambiguity(u), expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("border", [(0.3, 0.4), (0.4, 0.3)])
+def test_a_point_at_the_threshold_does_not_keep_the_study_from_an_island(border):
+    # Of two islands one is known, and a point of its border lies at the threshold: with normal
+    # tails all four measurements were repeats, as the model ruled another island out.
+    axis = np.linspace(0, 1, 21)
+    domain = tv.Domain.grid(x=axis, y=axis)
+    points = domain.points
+    known = np.hypot(*(points - [0.3, 0.3]).T)
+    hidden = np.hypot(*(points - [0.75, 0.7]).T)
+    f = 0.6 * points[:, 0] + 1.5 * np.exp(-50 * known**2) + 1.2 * np.exp(-102 * hidden**2)
+    row, column = np.divmod(np.arange(len(points)), 21)
+    is_told = (row % 4 == 0) & (column % 4 == 0)
+    is_told |= (known > 0.03) & (known < 0.2) & ((row + column) % 2 == 0)
+    is_told &= hidden > 0.15
+    at_threshold = int(np.argmin(((points - border) ** 2).sum(axis=1)))
+    is_told[at_threshold] = True
+    rng = np.random.default_rng(0)
+    values = f + 0.005 * rng.normal(size=len(f))
+
+    running = tv.Study(domain, tv.LevelSet(float(f[at_threshold])), seed=0)
+    running.tell_frame(
+        pd.DataFrame(points[is_told], columns=["x", "y"]).assign(v=values[is_told]), "v"
+    )
+    n_near_hidden = 0
+    for _ in range(4):
+        suggestion = running.ask()
+        n_near_hidden += bool(hidden[suggestion.index] < known[suggestion.index])
+        running.tell(suggestion, float(values[suggestion.index]))
+    assert n_near_hidden >= 2
 
 
 # -- optima

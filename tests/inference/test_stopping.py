@@ -54,6 +54,26 @@ def test_the_quick_looks_agree_with_the_whole_check(
         assert answers[-1] is not None
 
 
+def test_a_share_of_the_maximum_that_is_clearly_open_is_drawn_at_few_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain = tv.Domain.grid(x=np.linspace(0.0, 1.0, 30), y=np.linspace(0.0, 1.0, 30))
+    study = tv.Study(domain, tv.LevelSet(fraction_of_max=0.6), mean=0.0, **KNOWN)
+    for point in ({"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}):
+        study.tell(point, wave(point))
+    drawn: list[int] = []
+    draw = FrozenPosterior.draw
+
+    def counted(self: FrozenPosterior, points: Any, count: int, seed: Any) -> Any:
+        drawn.append(len(points))
+        return draw(self, points, count, seed)
+
+    monkeypatch.setattr(FrozenPosterior, "draw", counted)
+    assert study.finished is None
+    assert drawn
+    assert max(drawn) <= 64
+
+
 @pytest.mark.parametrize("name", ["level set", "bands", "maximum"])
 def test_the_first_look_agrees_with_the_whole_check_of_an_exact_model(
     name: str, monkeypatch: pytest.MonkeyPatch

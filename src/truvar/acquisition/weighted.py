@@ -13,8 +13,10 @@ It is TruVaR's sum, eq. (3), with a weight for every row in place of membership 
 | C_jx, sigma_j^2 | covariance of the row with f_x, its variance | the same, of the difference |
 
 w_j C_jx^2 / d_x is p_j (1 - p_j), which is how undecided the row is, times the share of its
-variance that the measurement explains. With several thresholds the weights of a row add up. All
-draws are shared by the candidates; where the model is marginalised they are of the mixture.
+variance that the measurement explains. For the threshold of a learned model, P is that of a
+Student-t distribution, as the scale of f is not certain either. With several thresholds the weights
+of a row add up. All draws are shared by the candidates; where the model is marginalised they are of
+the mixture.
 """
 
 from __future__ import annotations
@@ -172,14 +174,36 @@ def undecided_rows(context: PolicyContext) -> WeightedRows:
     return WeightedRows(relevant, ambiguity[relevant] / variance[relevant])
 
 
+_STUDENT_COEFFICIENTS = (
+    np.array([1647360.0, 732160.0, 494208.0, 374400.0, 300300.0, 249480.0, 212355.0, 184041.0])
+    / 2.0**24
+)
+
+
 def _threshold_ambiguity(context: PolicyContext, mean: Array, sd: Array) -> Array:
     """Return p (1 - p) at each point; that of several thresholds adds up."""
+    of_distance = _student_ambiguity if context.learned else _normal_ambiguity
     ambiguity = np.zeros(len(sd))
     for level in thresholds(context):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = (mean - level) / sd
-        ambiguity += scipy.special.ndtr(u) * scipy.special.ndtr(-u)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ambiguity += of_distance((mean - level) / sd)
     return ambiguity
+
+
+def _normal_ambiguity(u: Array) -> Array:
+    """Return p (1 - p), p the probability that a normal variable lies below u. (n,)."""
+    return np.asarray(scipy.special.ndtr(u) * scipy.special.ndtr(-u))
+
+
+def _student_ambiguity(u: Array) -> Array:
+    """Return p (1 - p), p the probability that a Student-t variable lies below u. (n,).
+
+    The normal tails of a learned model rule out an island that the values so far do not show, and
+    the few points at the threshold are then measured again and again. With sixteen degrees of
+    freedom p (1 - p) is c^8 times a polynomial of c = 16 / (16 + u^2).
+    """
+    c = 16.0 / (16.0 + u**2)
+    return np.asarray(c**8 * np.polynomial.polynomial.polyval(c, _STUDENT_COEFFICIENTS))
 
 
 # Kind of goal -> ambiguity of each point, given its mean and standard deviation: (n,).

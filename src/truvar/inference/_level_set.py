@@ -43,6 +43,8 @@ MAX_WINNERS = (
 COUNTING_BLOCK = 128  # rows that are counted together, which stay in the processor's cache
 SCREENING_DRAWS = 128  # joint draws of a rough estimate
 SCREENING_ROWS = 300  # points that they are made at
+FIRST_LOOK_ROWS = 64  # points of a first look, at most, before all that can be the optimum
+CLEARLY_UNCERTAIN = 0.8  # certainty of a class in the first look that settles it
 
 
 def level_set_statements(inputs: StatementInputs, goal: LevelSet) -> JointStatements:
@@ -78,16 +80,20 @@ def _implicit_level_set(inputs: StatementInputs, goal: LevelSet) -> JointStateme
 
 def optimum_rows(inputs: StatementInputs, goal: LevelSet) -> Index:
     """Return the points among which the optimum that the threshold is a share of is drawn."""
-    optimum = Minimize() if goal.is_from_minimum else Maximize()
-    source = replace(
-        inputs, goal=optimum, excluded=None
-    )  # points that must not be measured are classified, too
+    source = _as_optimum(inputs, goal)
     optima = potential_optima(source)
     return (
         optima
         if len(optima) <= MAX_POTENTIAL_OPTIMA
         else most_promising(source, optima, MAX_POTENTIAL_OPTIMA)
     )
+
+
+def _as_optimum(inputs: StatementInputs, goal: LevelSet) -> StatementInputs:
+    """Return the inputs of the optimum that the threshold is a share of."""
+    optimum = Minimize() if goal.is_from_minimum else Maximize()
+    # Points that must not be measured are classified, too.
+    return replace(inputs, goal=optimum, excluded=None)
 
 
 @blas_in_one_thread()
@@ -177,13 +183,32 @@ def screening_certainty(inputs: StatementInputs, goal: LevelSet) -> float:
     Args:
         inputs: The inputs.
         goal: The goal, whose threshold is a share of the optimum. Only points that can be the
-            optimum are looked at.
+            optimum are looked at, and few of them if these are clearly undecided.
     """
-    draws = inputs.posterior.draw(
-        inputs.sites[optimum_rows(inputs, goal)], SCREENING_DRAWS, (*inputs.seed, 1)
-    )
+    rows = optimum_rows(inputs, goal)
+    if len(rows) > FIRST_LOOK_ROWS:
+        certainty = _drawn_certainty(inputs, goal, _hardest_rows(inputs, goal, rows))
+        if certainty < CLEARLY_UNCERTAIN:
+            return certainty
+    return _drawn_certainty(inputs, goal, rows)
+
+
+def _drawn_certainty(inputs: StatementInputs, goal: LevelSet, rows: Index) -> float:
+    """Return the certainty of the least certain class of some rows, the optimum being one of them."""
+    draws = inputs.posterior.draw(inputs.sites[rows], SCREENING_DRAWS, (*inputs.seed, 1))
     above = (draws >= implicit_thresholds(goal, draws)).mean(axis=1)
     return float(np.maximum(above, 1.0 - above).min())
+
+
+def _hardest_rows(inputs: StatementInputs, goal: LevelSet, rows: Index) -> Index:
+    """Return the rows that are the likeliest optima, and those that are the hardest to classify."""
+    half = FIRST_LOOK_ROWS // 2
+    likeliest = most_promising(_as_optimum(inputs, goal), rows, half)
+    extreme = np.min if goal.is_from_minimum else np.max
+    threshold = goal.implicit_threshold(extreme(inputs.means, axis=1, keepdims=True))
+    sd = np.sqrt(inputs.variances[:, rows]) + np.finfo(float).tiny
+    distance = inputs.posterior.shares @ (np.abs(inputs.means[:, rows] - threshold) / sd)
+    return np.union1d(likeliest, rows[np.argsort(distance, kind="stable")[:half]])
 
 
 def from_draws(
