@@ -382,8 +382,8 @@ def test_cell_information_agrees_with_its_reference(sample):
     reference = np.empty(40)
     given = [sample[name] for name in ("weights", "rest", "normal", "spare", "labels")]
     given[1] = given[1].astype(np.float32)
-    cell_information(*given, entropy_policies.interval_edges(), compiled)
-    references.cell_information_reference(*given, entropy_policies.interval_edges(), reference)
+    cell_information(*given, entropy_policies._interval_edges(), compiled)
+    references.cell_information_reference(*given, entropy_policies._interval_edges(), reference)
     assert compiled == pytest.approx(
         reference, abs=2e-2
     )  # a draw at the edge of a cell may fall to either side

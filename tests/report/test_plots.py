@@ -90,7 +90,7 @@ def test_a_dark_figure_has_light_text_on_a_dark_background(
         text for text in figure.findobj(Text) if text.get_text() and not text.get_path_effects()
     ]
     assert len(shown) > 3
-    assert all(style.lighter(text.get_color()) is None for text in shown)
+    assert all(style._lighter(text.get_color()) is None for text in shown)
 
 
 def test_figures_of_a_study_without_measurements_are_drawn() -> None:

@@ -49,7 +49,7 @@ QUADRATURE_WEIGHTS = _WEIGHTS / 2
 
 
 @cache
-def interval_edges() -> SingleArray:
+def _interval_edges() -> SingleArray:
     """Return the limits between equally likely intervals of the surprise of a measurement."""
     return np.asarray(scipy.special.ndtri(np.arange(1, INTERVALS) / INTERVALS).astype(np.float32))
 
@@ -220,7 +220,7 @@ class ES(BasePolicy):
         draws = posterior_draws(context, self.representers, self.draws)
         if (improvement := _improvement_once_agreed(context, draws, candidates)) is not None:
             return improvement
-        edges = interval_edges()
+        edges = _interval_edges()
         gains = np.empty_like(candidates.noise)
         for rows, level, step, _ in surprise_tiles(context, draws.sites, candidates):
             weights, rest = draws.weights(step)

@@ -45,7 +45,7 @@ def limit_progress(
     if limits.f1 is not None:
         reached = study.check_stop(f1=limits.f1).reason is not None
         progress["f1"] = _of_estimate(result, result.expected_f1, limits.f1, reached)
-    goal = regret_goal(result, limits)
+    goal = _regret_goal(result, limits)
     if goal is not None:
         reached = (
             study.check_stop(regret=limits.regret, relative_regret=limits.relative_regret).reason
@@ -67,7 +67,7 @@ def limit_progress(
     return progress
 
 
-def regret_goal(result: Result, limits: RunLimits) -> float | None:
+def _regret_goal(result: Result, limits: RunLimits) -> float | None:
     """Return the regret that a run ends at, in the user's units; None if regret is no limit."""
     if limits.relative_regret is None:
         return limits.regret
@@ -77,7 +77,7 @@ def regret_goal(result: Result, limits: RunLimits) -> float | None:
 def score_goal(result: Result, limits: RunLimits) -> float | None:
     """Return the score that a run ends at, in the user's units; None if the score is no limit."""
     if result.goal.seeks_optimum:
-        return regret_goal(result, limits)
+        return _regret_goal(result, limits)
     limit: float | None = getattr(limits, result.goal.score.key, None)
     return limit
 

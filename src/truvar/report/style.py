@@ -138,7 +138,7 @@ def apply_theme(figure: Any, theme: str) -> Any:
         return figure
     figure.set_facecolor(DARK_GROUND)
     for text in figure.findobj(import_matplotlib("text").Text):
-        colour = lighter(text.get_color())
+        colour = _lighter(text.get_color())
         if (
             colour is not None and not text.get_path_effects()
         ):  # text with an outline is readable anywhere
@@ -169,14 +169,14 @@ def _recolour(parent: Any) -> None:
     """Give a lighter colour to the dark lines and marks below an artist."""
     for each in parent.findobj(import_matplotlib("lines").Line2D):
         for part in ("color", "markerfacecolor", "markeredgecolor"):
-            colour = lighter(getattr(each, f"get_{part}")())
+            colour = _lighter(getattr(each, f"get_{part}")())
             if colour is not None:
                 getattr(each, f"set_{part}")(colour)
     for each in parent.findobj(import_matplotlib("collections").Collection):
         own = ("facecolor", "edgecolor") if each.get_array() is None else ("edgecolor",)
         for part in own:
             colours = getattr(each, f"get_{part}")()
-            changed = {lighter(colour) for colour in colours}
+            changed = {_lighter(colour) for colour in colours}
             if len(changed) == 1 and None not in changed:
                 alpha = colours[:, 3].copy()
                 getattr(each, f"set_{part}")(changed.pop())
@@ -184,7 +184,7 @@ def _recolour(parent: Any) -> None:
                     each.set_alpha(alpha if len(alpha) > 1 else float(alpha[0]))
 
 
-def lighter(colour: Any) -> str | None:
+def _lighter(colour: Any) -> str | None:
     """Return the colour that replaces a dark one on a dark background; None if it stays."""
     rgb = _rgb(colour)
     if rgb is None:
