@@ -3,6 +3,7 @@ measurement."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,23 @@ def test_no_point_above_is_a_classification_that_can_be_certain() -> None:
         study.tell({"x": x}, 0.0)
     assert may_reach_f1(study._state.conclusions.statement_inputs(), 0.95)
     assert study.check_stop(f1=0.95).reason == "expected F1 1 (1 to 1) reached 0.95"
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_point_as_uncertain_as_the_best_one_is_ruled_out_without_a_warning() -> None:
+    best = SimpleNamespace(
+        predict=lambda _: (np.array([[9.0]]), np.array([[1.0]])), shares=np.array([1.0])
+    )
+    inputs: Any = SimpleNamespace(
+        goal=tv.Maximize(),
+        posterior=best,
+        best=np.zeros(1),
+        transform=OutputTransform(),
+        means=np.array([[0.0, 9.0]]),
+        variances=np.ones((1, 2)),
+        excluded=None,
+    )
+    assert may_reach_regret(inputs, 0.1)
 
 
 # -- expected improvement

@@ -272,7 +272,9 @@ def may_reach_regret(inputs: StatementInputs, goal: float) -> bool:
     # With the smallest possible standard deviation of the difference, unless the mean itself is
     # better than allowed.
     difference = np.abs(np.sqrt(inputs.variances) - np.sqrt(best_variance)) + np.finfo(float).tiny
-    exceeds = np.where(lead > 0, 0.5, normal_distribution(np.minimum(lead, 0.0) / difference))
+    with np.errstate(over="ignore"):  # a difference without uncertainty is certain: the tail is 0
+        distance = np.minimum(lead, 0.0) / difference
+    exceeds = np.where(lead > 0, 0.5, normal_distribution(distance))
     if inputs.excluded is not None:
         exceeds = np.where(inputs.excluded, 0.0, exceeds)
     return bool((inputs.posterior.shares @ exceeds).max() <= _MAX_TAIL)
