@@ -1,5 +1,6 @@
 """The numbers in the tables of docs/reproduction.md are those in docs/reproduction/."""
 
+import json
 import re
 from pathlib import Path
 
@@ -125,3 +126,23 @@ def test_costs_on_the_lake() -> None:
     results = stored("fig2b.csv", index_col="policy")
     shown = table_after("on this lake it is not.")
     assert_shown(shown, {f1: results[f"median cost to {f1}"] for f1 in shown.index}, 0.51)
+
+
+def test_the_page_states_the_runs_that_were_made_and_the_command_for_all() -> None:
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    stated = {
+        command: re.findall(r"\d+", here)
+        for here, command in re.findall(r"\| ([^|]*) \| `truvar reproduce (\w+)", text)
+    }
+
+    def facts(name: str) -> dict[str, object]:
+        return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+    assert stated["fig2a"] == [str(facts("fig2a")["runs"])]
+    assert stated["fig2b"] == [str(facts("fig2b")["runs"])]
+    assert stated["fig2c"] == [str(facts("fig2c")[name]) for name in ("runs", "runs_of_sur")]
+    assert facts("fig4")["runs"] == facts("fig2c")["runs"]
+    assert stated["draws"] == [str(facts("draws")["runs_per_function"])]
+    assert stated["fig3c"] == [str(facts("fig3c")["runs"])]
+    assert stated["terrain"] == [str(facts("terrain")["unit_cost"]["runs"])]
+    assert "truvar reproduce all --jobs 2" in text
