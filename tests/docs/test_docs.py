@@ -27,6 +27,7 @@ import truvar
 from truvar.acquisition import policy_classes
 from truvar.cli import COMMANDS
 from truvar.problem.schema import SECTIONS, ProblemSpec
+from truvar.study.limits import LIMITS
 
 # Every block that is not run, by its page and reason. They shall be few: a new one needs a line
 # here.
@@ -141,6 +142,11 @@ def test_the_reference_has_every_key_of_a_problem_file() -> None:
         keys |= set(ProblemSpec.model_fields[section].annotation.model_fields)
     missing = [key for key in sorted(keys) if f"`{key}" not in page and f"`[{key}]`" not in page]
     assert missing == []
+
+
+def test_the_page_on_stopping_has_every_limit() -> None:
+    page = text("docs/how-to/stop.md").split("\n## ")[0]
+    assert [limit for limit in LIMITS if f"`{limit}`" not in page] == []
 
 
 def test_the_reference_has_every_public_name() -> None:
