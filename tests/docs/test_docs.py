@@ -92,6 +92,11 @@ def test_the_first_steps_are_at_most_six_thousand_words() -> None:
     assert sum(len(words.split()) for words in [*map(text, path), *cells]) <= 6_000
 
 
+def test_the_documentation_is_shorter_than_that_of_release_0_2_0() -> None:
+    words = {name(page): len(text(page).split()) for page in DOCS.rglob("*.md")}
+    assert sum(words.values()) + len(text("README.md").split()) <= 65_500  # it had 66,676
+
+
 def test_every_picture_is_there_and_is_used() -> None:
     used = {picture for page in pages() for picture in pictures(text(page))}
     kept = {path.name for path in (DOCS / "images").glob("*.png")}
