@@ -80,7 +80,7 @@ field: $(FIELD_ENV)/.ready $(FIELD_TF_ENV)/.ready $(FIELD_SGP_ENV)/.ready  ## co
 	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl --known $(FIELD)
 	$(FIELD_ENV)/bin/python -m benchmarks.field --json build/field.jsonl $(FIELD)
 
-docs: $(VENV)/.ready-docs  ## run the tutorials, build the documentation into site/ and check its links
+docs: $(VENV)/.ready-docs $(VENV)/.ready-system  ## run the tutorials, build the documentation into site/, check its links and try it on a phone
 	$(BIN)/python docs/pages.py $(wildcard docs/tutorials/*.md)
 	$(BIN)/python -m zensical build --strict --clean
 	$(BIN)/python docs/check_links.py site

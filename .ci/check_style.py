@@ -5,6 +5,7 @@
 - A statement has at most one conditional expression.
 - No tuple assignment of unrelated values (`a, b = x, y`); swapping is allowed.
 - None of the words in `WORDS`, which are metaphors or have a conventional synonym.
+- No idiom of `IDIOMS` in the documentation and on the page of the service.
 """
 
 from __future__ import annotations
@@ -46,6 +47,18 @@ WORDS = {
     "desk": "sessions",
     "intake": "measurements_io",
 }
+IDIOMS = {
+    "all the same": "anyway",
+    "anew": "again",
+    "at once": "immediately, or jointly",
+    "by itself": "alone, or marginally",
+    "by themselves": "separately",
+    "dear": "expensive",
+    "gross error": "outlier",
+    "of one's own": "custom",
+    "way back": "return leg",
+}
+IDIOM = re.compile(rf"\b({'|'.join(IDIOMS)})\b", re.IGNORECASE)
 PATTERN = "|".join(map(re.escape, sorted(WORDS, key=len, reverse=True)))
 FORBIDDEN = re.compile(
     rf"(?<![a-z])({PATTERN})(?![a-z])", re.IGNORECASE
@@ -53,6 +66,8 @@ FORBIDDEN = re.compile(
 ALLOWED = re.compile(
     r'journal_mode|journal mode|"journal"', re.IGNORECASE
 )  # SQLite's own name; a stored study
+TEXTS = ("README.md", "docs", "examples", "src/truvar/service/static")
+TEXT_SUFFIXES = (".md", ".js", ".html", ".ipynb")
 PATHS = ("src", "benchmarks", "tests", "docs", "examples", ".ci/release_check.py")
 
 
@@ -68,8 +83,29 @@ def main() -> int:
         for line, message in problems(path.read_text(encoding="utf-8")):
             print(f"{path}:{line}: {message}")
             found += 1
+    if not sys.argv[1:]:
+        for path, line, message in idioms_of(ROOT):
+            print(f"{path}:{line}: {message}")
+            found += 1
     print(f"{found} style problems" if found else "style: ok")
     return int(found > 0)
+
+
+def idioms_of(root: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield file, line and message of every idiom in the texts of a checkout."""
+    for name in TEXTS:
+        files = [root / name, *sorted((root / name).rglob("*"))]
+        for path in files:
+            if path.suffix in TEXT_SUFFIXES and path.is_file():
+                for line, message in idioms(path.read_text(encoding="utf-8")):
+                    yield path, line, message
+
+
+def idioms(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the message of every idiom of a text."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in IDIOM.finditer(line):
+            yield number, f"{match[0]!r}: use {IDIOMS[match[0].lower()]!r}"
 
 
 def problems(source: str) -> Iterator[tuple[int, str]]:

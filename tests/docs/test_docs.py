@@ -27,6 +27,7 @@ import truvar
 from truvar.acquisition import policy_classes
 from truvar.cli import COMMANDS
 from truvar.problem.schema import SECTIONS, ProblemSpec
+from truvar.study.limits import LIMITS
 
 # Every block that is not run, by its page and reason. They shall be few: a new one needs a line
 # here.
@@ -91,6 +92,11 @@ def test_the_first_steps_are_at_most_six_thousand_words() -> None:
     assert sum(len(words.split()) for words in [*map(text, path), *cells]) <= 6_000
 
 
+def test_the_documentation_is_shorter_than_that_of_release_0_2_0() -> None:
+    words = {name(page): len(text(page).split()) for page in DOCS.rglob("*.md")}
+    assert sum(words.values()) + len(text("README.md").split()) <= 65_500  # it had 66,676
+
+
 def test_every_picture_is_there_and_is_used() -> None:
     used = {picture for page in pages() for picture in pictures(text(page))}
     kept = {path.name for path in (DOCS / "images").glob("*.png")}
@@ -141,6 +147,11 @@ def test_the_reference_has_every_key_of_a_problem_file() -> None:
         keys |= set(ProblemSpec.model_fields[section].annotation.model_fields)
     missing = [key for key in sorted(keys) if f"`{key}" not in page and f"`[{key}]`" not in page]
     assert missing == []
+
+
+def test_the_page_on_stopping_has_every_limit() -> None:
+    page = text("docs/how-to/stop.md").split("\n## ")[0]
+    assert [limit for limit in LIMITS if f"`{limit}`" not in page] == []
 
 
 def test_the_reference_has_every_public_name() -> None:

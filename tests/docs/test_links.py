@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from docs.check_links import dead_links
+from docs.check_links import dead_links, misfits_on_a_phone
 from docs.command_help import COMMANDS_HERE, add_commands
 from docs.pages import ROOT, pages
 
@@ -75,6 +76,23 @@ def test_dead_links_of_a_built_site_are_found(tmp_path: Path) -> None:
         "index.html: missing.html: no such file",
         "index.html: no.png: no such file",
     ]
+
+
+def test_pages_that_do_not_fit_a_phone_are_found(tmp_path: Path) -> None:
+    pytest.importorskip("playwright", reason="needs playwright: pip install truvar[docs]")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("needs Chromium: apt install chromium")
+    scrolled = '<div style="overflow-x: auto"><div style="width: 700px">code</div></div>'
+    (tmp_path / "fits.html").write_text(f'<main>{scrolled}<a href="fits.html">x</a></main>')
+    (tmp_path / "wide.html").write_text('<div style="width: 700px">x</div><img src="no.png">')
+    hidden = '<a href="fits.html" style="position: absolute; left: 500px">out</a>'
+    (tmp_path / "link.html").write_text(
+        f'<body style="overflow-x: hidden; margin: 0"><main>{hidden}</main></body>'
+    )
+    found = misfits_on_a_phone(tmp_path, chromium)
+    assert [line.split(":")[0] for line in found] == ["link.html", "wide.html", "wide.html"]
+    assert "700" in found[1] or "708" in found[1]
 
 
 def test_the_markdown_extension_adds_the_help_of_every_command() -> None:

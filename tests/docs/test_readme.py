@@ -75,3 +75,11 @@ def test_make_run_gives_the_answer_of_the_readme_and_it_is_true(
     wrong = (shown.above & (truth < 7.0)) | (shown.below & (truth >= 7.0))
     assert wrong.sum() <= shown.max_wrong
     assert result.expected_f1.low <= result.f1(truth) <= result.expected_f1.high
+
+
+def test_the_landing_page_shows_the_code_before_its_output() -> None:
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    order = [page.index(part) for part in ("```python", "```text", "images/lake.png")]
+    assert order == sorted(order)
+    areas = (ROOT / "docs" / "style.css").read_text(encoding="utf-8")
+    assert 'grid-template-areas: "what code" "sure sure" "map map";' in areas

@@ -1,5 +1,6 @@
 """The numbers in the tables of docs/reproduction.md are those in docs/reproduction/."""
 
+import json
 import re
 from pathlib import Path
 
@@ -125,3 +126,60 @@ def test_costs_on_the_lake() -> None:
     results = stored("fig2b.csv", index_col="policy")
     shown = table_after("on this lake it is not.")
     assert_shown(shown, {f1: results[f"median cost to {f1}"] for f1 in shown.index}, 0.51)
+
+
+def test_the_page_states_the_runs_that_were_made_and_the_command_for_all() -> None:
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    stated = {
+        command: re.findall(r"\d+", here)
+        for here, command in re.findall(r"\| ([^|]*) \| `truvar reproduce (\w+)", text)
+    }
+
+    def facts(name: str) -> dict[str, object]:
+        return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+    assert stated["fig2a"] == [str(facts("fig2a")["runs"])]
+    assert stated["fig2b"] == [str(facts("fig2b")["runs"])]
+    assert stated["fig2c"] == [str(facts("fig2c")[name]) for name in ("runs", "runs_of_sur")]
+    assert facts("fig4")["runs"] == facts("fig2c")["runs"]
+    assert stated["draws"] == [str(facts("draws")["runs_per_function"])]
+    assert stated["fig3c"] == [str(facts("fig3c")["runs"])]
+    assert stated["terrain"] == [str(facts("terrain")["unit_cost"]["runs"])]
+    assert "truvar reproduce all --jobs 2" in text
+
+
+def test_the_ratios_among_the_claims_follow_from_the_results() -> None:
+    claims = (DOCS / "reproduction.md").read_text(encoding="utf-8").split("## How much was run")[0]
+    lake = stored("fig2b.csv", index_col="policy")
+    ratios = [
+        lake.loc["truvar", f"median cost to {f1}"] / lake.loc["gchk", f"median cost to {f1}"]
+        for f1 in ("0.9", "0.95")
+    ]
+    assert f"{ratios[0]:.2f} to F1 0.9, {ratios[1]:.2f} to 0.95" in claims
+
+    regret = stored("fig3a.csv", index_col="policy")
+    others = regret.drop(["truvar", "truvar, a = 1"])
+    late = [
+        f"{others[t].min() / regret.loc['truvar', t]:.1f} ({others[t].idxmin().upper()})"
+        for t in ("t = 60", "t = 80", "t = 100")
+    ]
+    assert f"{late[0]}, {late[1]} and {late[2]} times TruVaR's regret" in claims
+    assert others["t = 20"].nsmallest(2).index.tolist() == ["mrs", "es"]
+    assert regret.loc["truvar", "t = 20"] / others.loc["mrs", "t = 20"] == pytest.approx(8, abs=0.5)
+
+    levels = stored("fig4.csv")["share until 1500"]
+    assert f"until 1,500 differ by {100 * (levels.max() - levels.min()):.0f} points" in claims
+
+    errors = stored("fig3c.csv", index_col=["table", "policy"]).loc["svm_on_grid"]
+    behind = {
+        t: errors.loc["truvar", f"error at {t}"] > errors.loc[["ei", "ucb"], f"error at {t}"]
+        for t in (10, 20, 30, 70)
+    }
+    assert [t for t, worse in behind.items() if worse.any()] == [70]
+    assert behind[70].all()
+    assert errors.loc["truvar", "sd at 10"] < 0.4 * errors.loc[["ei", "ucb"], "sd at 10"].min()
+    assert (
+        errors.loc["ucb", "sd at 70"]
+        < errors.loc["truvar", "sd at 70"]
+        < errors.loc["ei", "sd at 70"]
+    )

@@ -111,7 +111,7 @@ def test_tabs_show_convergence_slices_importance_and_model_check(page_on, served
         row["column"]: row["total"] for row in api.get(f"/studies/{measured}/model")["importance"]
     }
     assert len(rows) == 2
-    assert f"{round(100 * importance['x'])} %, by itself" in " ".join(rows)
+    assert f"{round(100 * importance['x'])} %, alone" in " ".join(rows)
     page.get_by_role("tab", name="Model check").click()
     panel.locator("#panel-check circle").first.wait_for()
     assert (

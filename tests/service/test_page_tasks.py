@@ -308,7 +308,7 @@ def test_several_values_repeats_and_pasted_points_are_saved(page_on, served):
     page.locator('.suggestion[data-id="2"]').get_by_label("Measured value").fill("0.1")
     page.get_by_role("button", name="Save all entered values").click()
     page.get_by_text("2 values saved.").wait_for()
-    page.get_by_text("Enter several points at once").click()
+    page.get_by_text("Enter several points").click()
     form = page.locator(".several-points form")
     form.get_by_label(re.compile("^Points and values")).fill("x\ty\tvalue\n0\t0\t0,25\n1\t1\toops")
     form.get_by_role("button", name="Save all").click()

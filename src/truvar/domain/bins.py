@@ -192,8 +192,8 @@ class Bins:
         steps = (np.abs(destinations - origins) / self.gaps).max(initial=0.0)
         samples = int(np.clip(np.ceil(_SAMPLES_PER_GAP * steps), 1, _MAX_SAMPLES))
         shares = np.arange(1, samples + 1) / samples
-        ways = (destinations - origins)[:, None, :]
-        positions = origins[:, None, :] + shares[None, :, None] * ways
+        legs = (destinations - origins)[:, None, :]
+        positions = origins[:, None, :] + shares[None, :, None] * legs
         rows = self.assign(positions.reshape(-1, destinations.shape[1]))
         return rows.reshape(len(destinations), samples)
 

@@ -9,7 +9,7 @@
 There are three methods, from the most special to the most general: `GridProduct`, by FFT on a
 regular grid; `InterpolatedProduct`, by FFT on a regular grid laid around scattered points;
 `LowRankProduct`, by a pivoted Cholesky factor, for any kernel. Every error is bounded, rounding
-included; the section "Rounding" of docs/performance.md derives the bounds.
+included; `engines._rounding` derives the bounds.
 """
 
 from __future__ import annotations

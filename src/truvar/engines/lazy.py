@@ -23,7 +23,7 @@ instead (`_sums_by_matrix`).
              exponential kernel, `lattice.py` for Matern 5/2 on a regular grid
 
 `search.py` finds the best candidate with them. Every bound includes what rounding can do to it
-(docs/performance.md, "Rounding").
+(`engines._rounding`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The candidate with the highest bound is examined first: on rows near it, on more of them, then on
 all rows ("in full"). If exactness would take too long, the search ends within a tolerance, or
 reports how far its choice can be from the best. Every bound includes what rounding can do to it
-(docs/performance.md, "Rounding").
+(`engines._rounding`).
 """
 
 from __future__ import annotations

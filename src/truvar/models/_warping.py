@@ -33,7 +33,7 @@ _TINY = 1e-300  # stands for 0 in logarithms
 # Share of its extent between neighbours along a column: with fewer levels nothing can be warped.
 _MAX_SPACING = 0.5
 MAX_COLUMNS = 3  # more powers than those of so many columns are too many to sample
-MAX_OBSERVATIONS = 500  # more of them say by themselves where f is rough
+MAX_OBSERVATIONS = 500  # more of them say without it where f is rough
 
 
 @dataclass(frozen=True, eq=False)

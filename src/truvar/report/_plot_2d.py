@@ -129,14 +129,14 @@ def _draw_route(ax: Any, data: PlotData) -> None:
     x, y = data.measured.T
     if data.travels:
         opacity = 0.7 if len(x) <= 60 else 0.4
-        for number, (who, way) in enumerate(data.routes.items()):
-            if who is None and len(data.routes) > 1:
+        for number, (vehicle, route) in enumerate(data.routes.items()):
+            if vehicle is None and len(data.routes) > 1:
                 continue  # what none of the vehicles measured is no route
             line_style = ROUTE_STYLES[number % len(ROUTE_STYLES)]
             ax.plot(
-                *way.T,
+                *route.T,
                 color="white",
-                lw=0.7 if who is None else 1.1,
+                lw=0.7 if vehicle is None else 1.1,
                 ls=line_style,
                 alpha=opacity,
                 zorder=3,
@@ -187,11 +187,11 @@ def _route_handles(data: PlotData) -> list[Any]:
             line([], [], ls="", marker="o", ms=5, mfc="#888888", mec=INK, mew=0.6, label=label)
         )
     if data.travels:
-        for number, who in enumerate(data.routes):
-            if who is not None:
+        for number, vehicle in enumerate(data.routes):
+            if vehicle is not None:
                 style_of = ROUTE_STYLES[number % len(ROUTE_STYLES)]
                 handles.append(
-                    line([], [], color="#888888", lw=1.1, ls=style_of, label=f"route of {who}")
+                    line([], [], color="#888888", lw=1.1, ls=style_of, label=f"route of {vehicle}")
                 )
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))

@@ -311,18 +311,20 @@ def _draw_routes(ax: Any, data: PlotData, columns: MapColumns, facet: _Facet) ->
     """Draw measurements, routes with their starts, suggestions and the recommended point."""
     pick = [columns.x, columns.y]
     halo = [style.import_matplotlib("patheffects").withStroke(linewidth=2.6, foreground="white")]
-    ways = {who: np.empty((0, len(data.domain.columns))) for who in _starts(data)} | data.routes
-    for number, (who, way) in enumerate(ways.items()):
-        colour = _route_colour(number, who)
-        path = way[:, pick]
-        start = start_of(data, who, columns)
-        if data.travels and not (who is None and len(ways) > 1):
+    routes = {
+        vehicle: np.empty((0, len(data.domain.columns))) for vehicle in _starts(data)
+    } | data.routes
+    for number, (vehicle, route) in enumerate(routes.items()):
+        colour = _route_colour(number, vehicle)
+        path = route[:, pick]
+        start = start_of(data, vehicle, columns)
+        if data.travels and not (vehicle is None and len(routes) > 1):
             if start is not None:
                 path = np.vstack([start, path])
             ax.plot(*path.T, color=colour, lw=1.1, zorder=3, path_effects=halo)
         if start is not None:
             ax.plot(*start, ls="", marker="s", ms=7, mfc="white", mec=colour, mew=1.6, zorder=5)
-        here = way[facet.shows(way)]
+        here = route[facet.shows(route)]
         ax.scatter(
             *here[:, pick].T, s=13, color=colour, edgecolors="white", linewidths=0.6, zorder=4
         )
@@ -333,8 +335,8 @@ def _draw_routes(ax: Any, data: PlotData, columns: MapColumns, facet: _Facet) ->
         ax.plot(*data.best_point[pick], ls="", **star())
 
 
-def _route_colour(number: int, who: str | None) -> str:
-    return style.INK if who is None else COLOURS[(number + 1) % len(COLOURS)]
+def _route_colour(number: int, vehicle: str | None) -> str:
+    return style.INK if vehicle is None else COLOURS[(number + 1) % len(COLOURS)]
 
 
 def _starts(data: PlotData) -> dict[str | None, Any]:
@@ -421,16 +423,16 @@ def _draw_scale_bar(ax: Any, data: PlotData, columns: MapColumns) -> None:
 def _handles(data: PlotData, columns: MapColumns) -> list[Any]:
     line = style.import_matplotlib("lines").Line2D
     handles = list(data.legend_handles()) if data.has_model and data.view.region_map != "sd" else []
-    ways = dict.fromkeys(_starts(data), ()) | data.routes
-    for number, (who, way) in enumerate(ways.items()):
-        if len(way) == 0:
+    routes = dict.fromkeys(_starts(data), ()) | data.routes
+    for number, (vehicle, route) in enumerate(routes.items()):
+        if len(route) == 0:
             continue
-        colour = _route_colour(number, who)
-        joined = "-" if data.travels and not (who is None and len(ways) > 1) else ""
-        label = "measured" if who is None else f"measured by {who}"
+        colour = _route_colour(number, vehicle)
+        joined = "-" if data.travels and not (vehicle is None and len(routes) > 1) else ""
+        label = "measured" if vehicle is None else f"measured by {vehicle}"
         mark = {"marker": "o", "ms": 4, "color": colour, "mec": "white", "mew": 0.5}
         handles.append(line([], [], ls=joined, lw=1.1, label=label, **mark))
-    if any(start_of(data, who, columns) is not None for who in _starts(data)):
+    if any(start_of(data, vehicle, columns) is not None for vehicle in _starts(data)):
         handles.append(line([], [], ls="", label="start", **START_MARK))
     if data.pending:
         handles.append(line([], [], ls="", **{**diamond(), "ms": 6}, label="suggested"))

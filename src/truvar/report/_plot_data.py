@@ -276,11 +276,11 @@ def cell_edges(axis: Array, geometric: bool) -> Array:
 def _routes(
     records: Sequence[MeasurementRecord], points: Sequence[Array]
 ) -> dict[str | None, Array]:
-    """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its way."""
-    ways: dict[str | None, list[Array]] = {}
+    """Return the measured points (t, d) of each vehicle, in the order of their ids, which is that of its route."""
+    routes: dict[str | None, list[Array]] = {}
     order = list(range(len(records)))
     if any(record.vehicle is not None for record in records):
         order.sort(key=lambda k: records[k].id)
     for k in order:
-        ways.setdefault(records[k].vehicle, []).append(points[k])
-    return {who: np.array(way, dtype=float) for who, way in ways.items()}
+        routes.setdefault(records[k].vehicle, []).append(points[k])
+    return {vehicle: np.array(route, dtype=float) for vehicle, route in routes.items()}

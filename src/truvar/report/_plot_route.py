@@ -71,18 +71,20 @@ def draw_route(ax: Any, data: PlotData, chosen: Sequence[int]) -> None:
         image = draw_field(ax, data.domain.points, data.result.mean, cmap=style.VALUES, alpha=FADED)
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
         bar.set_label(data.study.quantity.label or "estimate")
-    routes = [who for who, points in data.routes.items() if len(points)]
+    routes = [vehicle for vehicle, points in data.routes.items() if len(points)]
     line = style.import_matplotlib("lines").Line2D
     columns = _map_columns(data, chosen)
     starts: dict[str | None, Array | None] = {}
     if columns is not None and data.travels:
-        starts = {who: start_of(data, who, columns) for who in routes}
+        starts = {vehicle: start_of(data, vehicle, columns) for vehicle in routes}
     handles = []
-    for number, who in enumerate(routes):
-        colour = SINGLE if who is None else COLOURS[(number + 1) % len(COLOURS)]
-        points = data.routes[who]
-        _draw_one_route(ax, _projected(points, chosen, data), starts.get(who), colour)
-        label = "measurements in order" if who is None else f"{who}: {len(points)} measurements"
+    for number, vehicle in enumerate(routes):
+        colour = SINGLE if vehicle is None else COLOURS[(number + 1) % len(COLOURS)]
+        points = data.routes[vehicle]
+        _draw_one_route(ax, _projected(points, chosen, data), starts.get(vehicle), colour)
+        label = (
+            "measurements in order" if vehicle is None else f"{vehicle}: {len(points)} measurements"
+        )
         handles.append(line([], [], color=colour, lw=1.2, marker="o", ms=4, label=label))
     _draw_pending(ax, data, chosen)
     if any(start is not None for start in starts.values()):

@@ -386,7 +386,7 @@ def _scale_warnings(problem: Problem, study: Study) -> list[str]:
     return [
         f"the numbers of {' and '.join(found)} are spaced by ratios; for a log scale write log = "
         f"[{listed}] in "
-        "[domain], or log = [] to keep them as they are"
+        "[domain], or log = [] to keep them unchanged"
     ]
 
 

@@ -74,7 +74,7 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
     lookahead = study.lookahead(suggestion)
     if lookahead is None:
         return "there is no model yet: the first measurements are spread out to learn one from"
-    text = f"by itself it removes {100 * lookahead.variance_reduction:.3g} % of the variance of "
+    text = f"alone it removes {100 * lookahead.variance_reduction:.3g} % of the variance of "
     if isinstance(study.goal, Map):  # no point of a map is ever decided
         text += "all points together"
     else:

@@ -18,7 +18,7 @@ from truvar.service._auth import Tokens, check_address
 from truvar.service._limits import ServiceLimits
 
 DEFAULT_PORT = 8765
-_SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end by themselves, are cut
+_SHUTDOWN_SECONDS = 3  # then streams of live changes, which never end on their own, are cut
 _KEEP_ALIVE_SECONDS = 30  # that an idle connection stays open
 HEADER_SECONDS = (
     20.0  # from the connection, or the first byte of a further request, to the end of the headers

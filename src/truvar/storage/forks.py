@@ -106,7 +106,7 @@ def members(objects: weakref.WeakSet[T]) -> list[T]:
 
 
 def _before_fork() -> None:
-    # The interpreter forks also if this raises, so that every step is undone by itself afterwards.
+    # The interpreter forks also if this raises, so that every step is undone separately afterwards.
     _one_at_a_time.acquire()
     _undo.append(_one_at_a_time.release)
     _is_over.clear()

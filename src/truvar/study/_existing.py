@@ -77,7 +77,7 @@ def check_same_settings(given: StudyConfig, stored: StudyConfig, name: str | Non
         new = _short(now.get(key))
         texts.append(key if old == new else f"{key} (stored: {old}, given: {new})")
     raise StudyExistsError(
-        f"the study {name!r} exists with other settings: {', '.join(texts)}; open it as it is with "
+        f"the study {name!r} exists with other settings: {', '.join(texts)}; open it unchanged with "
         "tv.load(store, name), or give another name"
     )
 

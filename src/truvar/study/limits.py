@@ -16,7 +16,7 @@ LIMITS = ("budget", "steps", "epsilon", "f1", "regret", "improvement_per_cost", 
 _RUN_OPTIONS = (
     "retries",
     "max_failures",
-)  # of a run; they end none by themselves, but a study keeps them too
+)  # of a run; they alone end none, but a study keeps them too
 # repetitions of a failed measurement on an executor or by a program; a function that is called
 # directly is not called again
 DEFAULT_RETRIES = 2

@@ -148,5 +148,5 @@ function importanceText(data, columns) {
   const shares = data.importance.map((row) => row.total);
   const most = shares.indexOf(Math.max(...shares));
   return "How much of the variation of the posterior mean needs each column, if all vary over their ranges. The strong part of a bar is what the "
-    + `column explains by itself, the rest it explains together with others. Most important: ${columns[most].label}, with ${Math.round(100 * shares[most])} %.`;
+    + `column explains alone, the rest it explains together with others. Most important: ${columns[most].label}, with ${Math.round(100 * shares[most])} %.`;
 }

@@ -121,7 +121,7 @@ export function importanceBars(get) {
       svg("svg", { class: "bar", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
         svg("rect", { class: "track", x: 0, y: 1, width: 100, height: 10 }), svg("rect", { class: "total", x: 0, y: 1, width: 100 * total, height: 10 }),
         svg("rect", { class: "first", x: 0, y: 1, width: 100 * Math.min(first, total), height: 10 })),
-      el("span", { class: "bar-value" }, `${percent(total)}, by itself ${percent(Math.min(first, total))}`))));
+      el("span", { class: "bar-value" }, `${percent(total)}, alone ${percent(Math.min(first, total))}`))));
   }
   return { node, redraw };
 }

@@ -29,7 +29,7 @@ export async function keepAnswer(path, token, text, isCurrent) {
   } catch {
     // The storage is full: the page works as before, with a network.
   }
-  if (!isCurrent()) await forgetAnswers(); // the cache was opened anew while its user logged out
+  if (!isCurrent()) await forgetAnswers(); // the cache was opened again while its user logged out
 }
 
 // The last answer to a request of this token: {text, time}, or null.

@@ -1,4 +1,4 @@
-// The form for several points at once: one line each, typed or pasted from a table.
+// The form for several points: one line each, typed or pasted from a table.
 
 import { el, field, runWithButton } from "./dom.js";
 import { countNoun, formatPoint, number, parseNumber, valueAt } from "./format.js";
@@ -32,7 +32,7 @@ export function severalPointsForm({ current, tell }, message) {
       ? `${countNoun(waiting, "value")} kept in this browser, to be sent when the server can be reached.`
       : `${countNoun(rows.length, "value")} saved.`;
   };
-  return el("details", { class: "several-points" }, el("summary", {}, "Enter several points at once"),
+  return el("details", { class: "several-points" }, el("summary", {}, "Enter several points"),
     el("form", { onsubmit: (event) => { event.preventDefault(); runWithButton(save, alert, submit); } },
       field("Points and values", text, `one line each: ${labels ? "name, value; or " : ""}${names.join(", ")}; separated by tabs, semicolons or spaces`), alert, save));
 }

@@ -20,7 +20,7 @@ export async function showStudyList(main, server) {
 }
 
 const noStudies = (link) => el("div", { class: "card empty" }, el("h2", {}, "No studies yet"),
-  el("p", {}, "A study suggests where to measure next and shows what is known so far. Describe what can be measured and what you want to find out; the first suggestion follows at once."),
+  el("p", {}, "A study suggests where to measure next and shows what is known so far. Describe what can be measured and what you want to find out; the first suggestion follows immediately."),
   link);
 
 function table(studies) {
