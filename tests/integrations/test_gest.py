@@ -293,6 +293,14 @@ def test_an_objective_to_explore_needs_a_level_set() -> None:
     assert generator.study.result().classification is not None
 
 
+def test_a_goal_of_several_quantities_is_refused_before_anything_is_evaluated() -> None:
+    vocs = VOCS(variables={"x": [0, 1]}, objectives={"f": "MAXIMIZE"})
+    several = tv.AllOf(tv.LevelSet(0.5, of="f"), tv.LevelSet(1, of="g"))
+    for goal in (several, tv.Maximize("f", subject_to="g <= 1")):
+        with pytest.raises(InvalidArgumentError, match="must be about the one objective 'f'"):
+            TruVaRGenerator(vocs, goal=goal)
+
+
 @pytest.mark.parametrize(
     ("problem", "message"),
     [

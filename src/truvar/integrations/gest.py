@@ -67,8 +67,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     Args:
         vocs: Variables, objective, constraints, constants and observables.
-        goal: The goal; default: that of the objective. An objective to explore needs a level set
-            here.
+        goal: The goal, of one quantity; default: that of the objective. An objective to explore
+            needs a level set here.
         n_points: Number of points that `suggest()` returns if it is not told how many.
         representers: Number of points that the model is evaluated at; see `Domain.box`.
         seed: Seed of the random numbers.
@@ -157,6 +157,11 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     def _goal(self, goal: Goal | None) -> Goal:
         kind = type(self.vocs.objectives[self._objective]).__name__
+        if goal is not None and goal.parts:
+            raise InvalidArgumentError(
+                f"the goal must be about the one objective {self._objective!r}, got {goal!r}; give "
+                "the limits of other outcomes as constraints"
+            )
         if goal is not None:
             return goal
         if kind == "ExploreObjective":
