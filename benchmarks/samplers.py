@@ -218,14 +218,19 @@ def rows(quick: bool) -> list[Row]:
     return found
 
 
+def _is_installed(method: str) -> bool:
+    library = METHODS[method][0]
+    return library is None or find_spec(library) is not None
+
+
 def _rows(problem: Problem, seeds: int, trials: int | None) -> list[Row]:
     what = "failed trials" if problem.counts_failures else "regret"
     medians: dict[str, float] = {}
     overheads: dict[str, float] = {}
     notes: dict[str, str] = {}
-    for method, (library, _) in METHODS.items():
-        if library is not None and find_spec(library) is None:
-            notes[method] = f"{library} is not installed"
+    for method in METHODS:
+        if not _is_installed(method):
+            notes[method] = f"{METHODS[method][0]} is not installed"
             continue
         runs = [run(problem, method, seed, trials) for seed in range(seeds)]
         values = [each.failures if problem.counts_failures else each.regret for each in runs]
@@ -275,6 +280,9 @@ def main() -> None:
             if problem.name not in options.problems.split(","):
                 continue
             for method in options.methods.split(","):
+                if not _is_installed(method):
+                    print(f"{method} is left out: {METHODS[method][0]} is not installed")
+                    continue
                 runs = [run(problem, method, seed) for seed in range(options.seeds)]
                 row = {
                     "problem": problem.name,

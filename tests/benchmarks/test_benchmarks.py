@@ -11,7 +11,7 @@ from benchmarks.measure import Row
 from benchmarks.recipe import Fixed, Recipe, Tuned
 
 import truvar as tv
-from benchmarks import startup
+from benchmarks import samplers, startup
 from truvar.models.kernels import named_kernel
 from truvar.models.posterior import Posterior
 
@@ -86,3 +86,16 @@ def test_the_reference_of_the_accuracy_rows_agrees_with_the_posterior_on_an_easy
     mean, variance = reference(points, where, values, 0.2, 0.01)
     np.testing.assert_allclose(posterior.mean, mean.astype(float), atol=1e-14)
     np.testing.assert_allclose(posterior.variance, variance.astype(float), atol=1e-14)
+
+
+def test_samplers_whose_library_is_missing_are_left_out(monkeypatch, capsys):
+    pytest.importorskip("optuna", reason="needs truvar[optuna]")
+    monkeypatch.setattr(samplers, "find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "sys.argv",
+        ["samplers", "--problems", "failing", "--methods", "GP,random", "--seeds", "1"],
+    )
+    samplers.main()
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "GP is left out: torch is not installed"
+    assert json.loads(second)["method"] == "random"

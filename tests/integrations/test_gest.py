@@ -8,10 +8,12 @@ import math
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import truvar as tv
+from truvar.exceptions import InvalidArgumentError
 
 pytest.importorskip("gest_api", reason="needs truvar[gest]")
 
@@ -151,6 +153,88 @@ def test_data_that_are_assigned_withdraw_the_others() -> None:
     assert generator.study.steps == 0
 
 
+def test_a_set_of_one_truth_value_is_not_left() -> None:
+    vocs = VOCS(
+        variables={"x": [0.0, 1.0], "shutter": {True}, "lamp": {True, False}},
+        objectives={"f": "MINIMIZE"},
+    )
+    points = TruVaRGenerator(vocs, representers=50).suggest(8)
+    assert {point["shutter"] for point in points} == {True}
+    assert {point["lamp"] for point in points} == {True, False}
+
+
+def test_numbers_in_arrays_are_numbers_and_others_are_refused_by_name() -> None:
+    generator = a_generator()
+    point = {"x": 0.5, "kind": "a", "n": 2}
+    generator.ingest([{**point, "f": np.array([1.5])}, {**point, "f": pd.NA}])
+    assert generator.study.measurements["value"].tolist() == [1.5]
+    assert [each.reason for each in generator.study.failures] == ["objective f: got <NA>"]
+    assert generator.best_point is not None
+    for wrong in ("hot", 1j, np.array([1.0, 2.0]), [], {}):
+        with pytest.raises(InvalidArgumentError, match="'f' must be a number, got "):
+            generator.ingest([{**point, "f": wrong}])
+    limited = TruVaRGenerator(
+        VOCS(
+            variables={"x": [0, 1]},
+            objectives={"f": "MINIMIZE"},
+            constraints={"temp": ["LESS_THAN", 4.0]},
+        )
+    )
+    with pytest.raises(InvalidArgumentError, match="'temp' must be a number, got 'hot'"):
+        limited.ingest([{"x": 0.5, "f": 1.0, "temp": "hot"}])
+    assert (generator.study.steps, limited.study.steps) == (1, 0)
+
+
+def test_data_of_a_run_that_continues_a_stored_study(tmp_path: Path) -> None:
+    """Xopt hands over its own rows alone: those of earlier runs and of other workers stay."""
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    place = {"store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "run"}
+    first = a_generator(**place)
+    first.ingest([{**point, "f": value(point)} for point in first.suggest(3)])
+    second = a_generator(**place)
+    first.ingest([{**point, "f": value(point)} for point in first.suggest(1)])  # another worker
+    rows = [{**point, "f": value(point)} for point in second.suggest(3)]
+    second.ingest(rows)
+    second.data = pd.DataFrame(rows).drop(index=1)
+    assert second.study.measurements["id"].tolist() == [1, 2, 3, 4, 5, 7]
+    second.data = pd.DataFrame(rows).drop(index=[0, 1, 2])
+    assert second.study.measurements["id"].tolist() == [1, 2, 3, 4]
+    second.data = second.data[:2]  # who gives some of the earlier rows leaves out the others
+    assert second.study.measurements["id"].tolist() == [1, 2, 4]
+    second.data = pd.DataFrame()
+    assert second.study.measurements["id"].tolist() == [4]
+
+
+def test_rows_that_were_refused_are_recognised_when_they_come_again(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    place = {"store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "run"}
+    first = a_generator(**place)
+    rows = [{**point, "f": value(point)} for point in first.suggest(2)]
+    first.ingest(rows)
+    frame = pd.DataFrame(rows).drop(columns="_id")
+    second = a_generator(**place)
+    with pytest.raises(ValueError, match="must lie within"):
+        second.add_data(pd.concat([frame, frame.assign(x=9.0)]))
+    second.add_data(frame)
+    assert second.study.steps == 2
+
+
+def test_rows_that_were_rounded_in_a_dump_are_those_of_the_stored_study(tmp_path: Path) -> None:
+    """Dumps of Xopt keep ten decimals."""
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    vocs = VOCS(variables={"x": [0.0, 0.02]}, objectives={"f": "MINIMIZE"})
+    place = {"store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "run", "representers": 50}
+    first = TruVaRGenerator(vocs, **place)
+    for _ in range(4):
+        first.ingest([{**point, "f": point["x"] / 3} for point in first.suggest(1)])
+    rounded = pd.DataFrame(first.data).round(10)
+    assert (rounded["f"] != pd.DataFrame(first.data)["f"]).any()
+    for columns in ([], ["_id"]):
+        second = TruVaRGenerator(vocs, **place)
+        second.add_data(rounded.drop(columns=columns))
+        assert second.study.steps == 4
+
+
 def test_a_table_of_evaluations_is_added_once_and_a_copy_is_independent() -> None:
     generator = a_generator()
     frame = pd.DataFrame([{**point, "f": value(point)} for point in generator.suggest(2)])
@@ -209,6 +293,14 @@ def test_an_objective_to_explore_needs_a_level_set() -> None:
     assert generator.study.result().classification is not None
 
 
+def test_a_goal_of_several_quantities_is_refused_before_anything_is_evaluated() -> None:
+    vocs = VOCS(variables={"x": [0, 1]}, objectives={"f": "MAXIMIZE"})
+    several = tv.AllOf(tv.LevelSet(0.5, of="f"), tv.LevelSet(1, of="g"))
+    for goal in (several, tv.Maximize("f", subject_to="g <= 1")):
+        with pytest.raises(InvalidArgumentError, match="must be about the one objective 'f'"):
+            TruVaRGenerator(vocs, goal=goal)
+
+
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
@@ -219,6 +311,10 @@ def test_an_objective_to_explore_needs_a_level_set() -> None:
         (
             {"variables": {"x": "CONTEXTUAL"}, "objectives": {"f": "MINIMIZE"}},
             "must have a finite domain",
+        ),
+        (
+            {"variables": {"x": {0.5, math.nan}}, "objectives": {"f": "MINIMIZE"}},
+            "must differ from NaN",
         ),
     ],
 )

@@ -222,6 +222,12 @@ def test_a_level_set_is_searched_if_it_is_the_goal():
     assert np.mean((result.mean > 4.0) == truth) > 0.9
 
 
+def test_a_goal_of_several_quantities_is_refused():
+    several = tv.AllOf(tv.LevelSet(0.5, of="loss"), tv.LevelSet(below=1, of="time"))
+    with pytest.raises(InvalidArgumentError, match="must be about the one value of a trial"):
+        TruVaRSampler(goal=several)
+
+
 def test_a_sampler_survives_pickling():
     study = study_of()
     study.optimize(bowl, n_trials=6)

@@ -101,6 +101,23 @@ def test_a_stored_generator_and_its_copy_write_to_the_same_study(tmp_path: Path)
     assert stored.steps + len(stored.failures) == 7
 
 
+def test_a_dump_of_a_stored_study_counts_once_and_its_rows_can_be_removed(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs truvar[store]")
+    place = {"store": f"sqlite:///{tmp_path / 'runs.db'}", "name": "branin"}
+    vocs = a_problem()
+    dump = tmp_path / "run.yml"
+    an_xopt(a_generator(vocs, **place), 4, xopt_dump_file=str(dump)).run()
+    data = yaml.safe_load(dump.read_text())["data"]
+    again = an_xopt(a_generator(vocs, **place), 6, data=data)
+    assert again.generator.study.steps == 4
+    again.run()
+    assert again.generator.study.steps == 6
+    new = an_xopt(a_generator(vocs, **place), 2)
+    new.run()
+    new.remove_data([1])
+    assert tv.load(place["store"], place["name"]).steps == 7
+
+
 def test_removed_and_reset_data_are_withdrawn() -> None:
     xopt = an_xopt(a_generator(a_problem()), 6)
     xopt.run()

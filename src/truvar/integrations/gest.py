@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isclose, isfinite, nan
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,6 +58,8 @@ _XOPT_ERROR = "xopt_error"  # key under which Xopt says that an evaluation raise
 _OPTIMAS_STATUS = "_status"  # key of the status of a trial of Optimas
 # Two points are equal if no coordinate differs by more than this fraction of its extent.
 _SAME_POINT = 1e-9
+# Two numbers that differ by less are one evaluation: dumps of Xopt keep ten decimals.
+_ROUNDING = 6e-11
 
 
 class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
@@ -65,8 +67,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     Args:
         vocs: Variables, objective, constraints, constants and observables.
-        goal: The goal; default: that of the objective. An objective to explore needs a level set
-            here.
+        goal: The goal, of one quantity; default: that of the objective. An objective to explore
+            needs a level set here.
         n_points: Number of points that `suggest()` returns if it is not told how many.
         representers: Number of points that the model is evaluated at; see `Domain.box`.
         seed: Seed of the random numbers.
@@ -79,7 +81,9 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         study: The study, with `result()` and `plot()`.
         data: The evaluations that satisfied all constraints. Those of a continued study are without
             their constraints and observables, which are not stored. Assigning some of them, as a
-            list or a table, withdraws the others; failures stay recorded.
+            list or a table, withdraws the others; failures stay recorded. If none of the rows is
+            from an earlier run, whoever assigns them does not know of that run: its evaluations
+            stay.
 
     Raises:
         ValueError: If the problem has other than one objective, or a variable that cannot be
@@ -153,6 +157,11 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
 
     def _goal(self, goal: Goal | None) -> Goal:
         kind = type(self.vocs.objectives[self._objective]).__name__
+        if goal is not None and goal.parts:
+            raise InvalidArgumentError(
+                f"the goal must be about the one objective {self._objective!r}, got {goal!r}; give "
+                "the limits of other outcomes as constraints"
+            )
         if goal is not None:
             return goal
         if kind == "ExploreObjective":
@@ -185,7 +194,13 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     @data.setter
     def data(self, rows: pd.DataFrame | Sequence[Mapping[str, Any]] | None) -> None:
         kept = _records(rows)
-        left_out = {each[_ID] for each in self._stored_data() if not self._take_equal(each, kept)}
+        is_cleared = not kept and (not isinstance(rows, pd.DataFrame) or rows.columns.empty)
+        earlier = {each[_ID] for each in self._continued}
+        own = [each for each in self._stored_data() if each[_ID] in self._ids]
+        own.sort(key=lambda each: each[_ID] in earlier)  # equal rows are those of this run
+        left_out = {each[_ID] for each in own if not self._take_equal(each, kept)}
+        if not is_cleared and earlier.intersection(self._ids) <= left_out:
+            left_out -= earlier
         with self.study.transaction():
             for id_ in left_out:
                 self.study.withdraw(id_, "removed from the data of the generator")
@@ -193,6 +208,7 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             each for each, id_ in zip(self._data, self._ids, strict=True) if id_ not in left_out
         ]
         self._ids = [id_ for id_ in self._ids if id_ not in left_out]
+        self._continued = [each for each in self._continued if each[_ID] not in left_out]
 
     def _evaluations(self) -> list[dict[str, Any]]:
         """Return all evaluations of the study, those that failed without an objective."""
@@ -207,13 +223,28 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
                 return True
         return False
 
-    def _was_stored(self, result: Mapping[str, Any]) -> bool:
-        """Return whether a result comes once more, which each stored evaluation may do once."""
-        for position, evaluation in enumerate(self._continued):
-            if self._is_recorded(result, evaluation):
-                del self._continued[position]
+    def _comes_once_more(
+        self,
+        result: Mapping[str, Any],
+        recorded: Mapping[int, Mapping[str, Any]],
+        continued: list[dict[str, Any]],
+    ) -> bool:
+        """Return whether a result is recorded already.
+
+        Args:
+            result: The result.
+            recorded: The evaluations of the study by id.
+            continued: Stored evaluations that may come once more without an id; the one that did
+                is removed.
+        """
+        id_ = _id_of(result)
+        if id_ is not None and not (id_ in recorded and self._is_recorded(result, recorded[id_])):
+            return False
+        for position, evaluation in enumerate(continued):
+            if id_ in (None, evaluation[_ID]) and self._is_recorded(result, evaluation):
+                del continued[position]
                 return True
-        return False
+        return id_ is not None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the generator; the copy of a stored one has the same study.
@@ -289,20 +320,19 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         satisfied: list[dict[str, Any]] = []
         ids: list[int] = []
         recorded = {each[_ID]: each for each in self._evaluations()}
+        continued = list(self._continued)
         with self.study.transaction():
             for row, each in enumerate(results):
                 self._check_keys(each, row)
-                id_ = _id_of(each)
-                if id_ in recorded and self._is_recorded(each, recorded[id_]):
+                if self._comes_once_more(each, recorded, continued):
                     continue
-                if id_ is None and self._was_stored(each):
-                    continue
-                told = self._ingest_one(each, id_)
+                told = self._ingest_one(each, _id_of(each))
                 if told is not None:
                     satisfied.append(dict(each))
                     ids.append(told)
         self._data += satisfied
         self._ids += ids
+        self._continued = continued
 
     def add_data(self, new_data: pd.DataFrame) -> None:
         """Record the evaluations of a table, as `ingest` does: `Xopt(data=...)` calls it.
@@ -329,7 +359,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         what = self._resolve(result, id_)
         reason = self._why_failed(result)
         if reason is None:
-            tell = Tell(what, float(result[self._objective]), typed=False)
+            value = _number(self._objective, result[self._objective])
+            tell = Tell(what, value, typed=False)
             return self.study.execute(tell).ids[0]
         self.study.fail(what, reason)
         return None
@@ -355,11 +386,14 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
     def _is_recorded(self, result: Mapping[str, Any], evaluation: Mapping[str, Any]) -> bool:
         """Return whether a result has the point and the objective of a recorded evaluation."""
         point = self._point(result)
-        if point and not self._is_same(point, self._point(evaluation)):
+        if point and not self._is_same(point, self._point(evaluation), _ROUNDING):
             return False
-        if self._why_failed(result) is not None:
-            return self._objective not in evaluation
-        return bool(result[self._objective] == evaluation.get(self._objective))
+        has_failed = self._why_failed(result) is not None
+        if has_failed or self._objective not in evaluation:
+            return has_failed and self._objective not in evaluation
+        value = _number(self._objective, result[self._objective])
+        recorded = float(evaluation[self._objective])
+        return isclose(value, recorded, rel_tol=_SAME_POINT, abs_tol=_ROUNDING)
 
     def _inside(self, point: dict[str, Any]) -> dict[str, Any]:
         """Return a point that nobody suggested, or raise with the names of the standard."""
@@ -371,22 +405,22 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
             ) from None
         return point
 
-    def _is_same(self, point: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def _is_same(
+        self, point: Mapping[str, Any], other: Mapping[str, Any], rounding: float = 0.0
+    ) -> bool:
         domain = self.study.domain
         difference = np.abs(domain.array(point) - domain.array(other))
-        return bool((difference <= _SAME_POINT * domain.extent).all())
+        return bool((difference <= _SAME_POINT * domain.extent + rounding).all())
 
     def _why_failed(self, result: Mapping[str, Any]) -> str | None:
         if _raised(result):
             lines = str(result.get("xopt_error_str", "")).strip().splitlines()
             return lines[-1] if lines else "the evaluation failed"
         for name, constraint in self.vocs.constraints.items():
-            value = result[name]
-            if value is None or not constraint.check(value):
-                return f"constraint {name}: got {value}"
-        value = result[self._objective]
-        if value is None or not isfinite(float(value)):
-            return f"objective {self._objective}: got {value}"
+            if not constraint.check(_number(name, result[name])):
+                return f"constraint {name}: got {result[name]}"
+        if not isfinite(_number(self._objective, result[self._objective])):
+            return f"objective {self._objective}: got {result[self._objective]}"
         return None
 
     @property
@@ -398,7 +432,8 @@ class TruVaRGenerator(Generator):  # type: ignore[misc]  # gest-api has no types
         if not self._data:
             return None
         sign = self.study.goal.sign
-        return max(self._data, key=lambda each: sign * float(each[self._objective]))
+        name = self._objective
+        return max(self._data, key=lambda each: sign * _number(name, each[name]))
 
     def finalize(self) -> None:
         """Withdraw the suggestions that were not evaluated."""
@@ -427,6 +462,18 @@ def _id_of(result: Mapping[str, Any]) -> int | None:
     return int(id_)
 
 
+def _number(name: str, value: Any) -> float:
+    """Return an objective or a constraint as a number, NaN if it is missing."""
+    if value is None or value is pd.NA:
+        return nan
+    try:
+        return float(np.asarray(value, dtype=float).item())
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"{name!r} must be a number, got {value!r}; return one from the evaluation"
+        ) from None
+
+
 def _raised(result: Mapping[str, Any]) -> bool:
     """Return whether Xopt or Optimas says that the evaluation failed."""
     raised = result.get(_XOPT_ERROR)
@@ -443,7 +490,11 @@ def _side(name: str, variable: Any) -> Any:
         )
     if hasattr(variable, "values"):
         values = list(variable.values)
-        if all(isinstance(value, (bool, np.bool_)) for value in values):
+        if any(value != value for value in values):
+            raise InvalidArgumentError(
+                f"the values of variable {name!r} must differ from NaN, got {values}; leave it out"
+            )
+        if len(values) == 2 and all(isinstance(value, (bool, np.bool_)) for value in values):
             return Boolean()
         if all(isinstance(value, Real) for value in values):
             return Ordinal(sorted(values))

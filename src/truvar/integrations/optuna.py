@@ -78,8 +78,8 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
             random.
 
     Raises:
-        InvalidArgumentError: If `points` is not an integer of at least 2, or the policy is neither
-            a policy nor a name.
+        InvalidArgumentError: If `points` is not an integer of at least 2, the policy is neither a
+            policy nor a name, or the goal is about several quantities.
         UnknownPolicyError: If there is no policy of that name.
 
     Example:
@@ -100,6 +100,11 @@ class TruVaRSampler(optuna.samplers.BaseSampler):  # type: ignore[misc, name-def
         goal: Goal | None = None,
         independent_sampler: Any = None,
     ) -> None:
+        if goal is not None and goal.parts:
+            raise InvalidArgumentError(
+                f"the goal must be about the one value of a trial, got {goal!r}; give the limits of "
+                "other outcomes as constraints of the trials"
+            )
         self._seed = int(np.random.default_rng(seed).integers(2**31))
         self._independent = independent_sampler
         self._points = check_integer(points, "points", minimum=2)
