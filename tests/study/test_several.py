@@ -243,6 +243,57 @@ def test_all_is_measured_where_no_quantity_has_a_price():
     assert study.ask().quantities == ("yield", "impurity")
 
 
+@pytest.mark.parametrize("goal", [BOTH, BEST])
+@pytest.mark.parametrize("same", [None, ["y"]])
+def test_a_batch_where_travel_costs_and_one_with_a_shared_setting(goal, same):
+    grid = tv.Domain.grid(x=np.linspace(0, 1, 10), y=np.linspace(0, 1, 4))
+    kernel = ConstantKernel(1.0) * RBF([0.15, 0.5])
+    study = tv.Study(
+        grid, goal, kernel=kernel, mean=0.0, noise=0.1, cost=tv.Cost(base=0.1, travel={"x": 2.0})
+    )
+    for _ in range(2):
+        batch = study.ask(4, same=same)
+        assert len({each.index for each in batch}) > 1
+        for suggestion in batch:
+            assert same is None or suggestion.point["y"] == batch[0].point["y"]
+            study.tell(suggestion, measure(suggestion.point))
+    copy = tv.Study.from_json(study.to_json())
+    expected = [each.index for each in study.ask(4, same=same)]
+    assert [each.index for each in copy.ask(4, same=same)] == expected
+
+
+@pytest.mark.parametrize("same", [None, ["y"]])
+def test_batches_of_one_quantity_are_those_of_a_level_set(same):
+    grid = tv.Domain.grid(x=np.linspace(0, 1, 10), y=np.linspace(0, 1, 4))
+    settings = {
+        "kernel": ConstantKernel(1.0) * RBF([0.15, 0.5]),
+        "mean": 0.0,
+        "noise": 0.1,
+        "cost": tv.Cost(base=0.1, travel={"x": 2.0}),
+    }
+    one = tv.Study(grid, YIELD, **settings)
+    several = tv.Study(grid, tv.AllOf(YIELD), **settings)
+    for _ in range(3):
+        batch = one.ask(5, same=same)
+        others = several.ask(5, same=same)
+        assert [each.index for each in others] == [each.index for each in batch]
+        for suggestion, other in zip(batch, others, strict=True):
+            value = measure(suggestion.point)["yield"]
+            one.tell(suggestion, value)
+            several.tell(other, {"yield": value})
+
+
+@pytest.mark.parametrize("prices", [None, {"yield": 2.0, "impurity": 0.5}])
+def test_the_suggestion_has_the_highest_gain_of_all_quantities_per_unit_cost(prices):
+    quantities = prices and {name: tv.Quantity(cost=cost) for name, cost in prices.items()}
+    study = known(BOTH, quantities=quantities)
+    for index in (3, 17, 26):
+        study.tell({"x": X[index]}, measure({"x": X[index]}))
+    scores = (study.gains() / study.candidates().cost.ravel()).reshape(len(X), -1)
+    suggestion = study.ask()
+    assert scores[suggestion.index].max() == pytest.approx(scores.max())
+
+
 # -- an optimum with constraints
 # --------------------------------------------------------------------------------------------------
 
