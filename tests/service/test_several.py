@@ -14,6 +14,7 @@ from tests.helpers.server import store_url
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidMeasurementError, InvalidProblemError, TruvarError
+from truvar.messages import interface
 from truvar.report.html_report import render_html_report
 from truvar.report.status import status_text
 from truvar.report.terminal import TerminalStyle
@@ -65,6 +66,12 @@ def test_a_mistake_in_a_problem_file_has_one_message(text, words, tmp_path):
     with pytest.raises(TruvarError, match=words) as error:
         problem(text, tmp_path).study()
     assert "\n" not in str(error.value) or isinstance(error.value, InvalidProblemError)
+
+
+def test_two_limits_of_a_quantity_in_a_problem_file_are_to_be_written_as_one(tmp_path):
+    text = REGION.replace('"yield >= 0"', '"impurity >= 0"')
+    with interface("cli"), pytest.raises(TruvarError, match='such as "5 <= impurity <= 7"'):
+        problem(text, tmp_path).study()
 
 
 # -- command line

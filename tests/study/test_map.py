@@ -276,6 +276,8 @@ def test_limits_and_scores_of_other_goals_get_one_message() -> None:
         tv.Study(SQUARE, tv.Map(0.3), policy="ei", **KNOWN)
     with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use expected_rmse"):
         _ = study.result().expected_f1
+    with pytest.raises(UnsupportedGoalError, match=r"classified.*for a map use expected_rmse"):
+        _ = study.result().expected_misclassified
     with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use rmse\(truth\)"):
         study.result().f1(np.zeros(len(SQUARE)))
     with pytest.raises(UnsupportedGoalError, match="expected_rmse needs a map"):

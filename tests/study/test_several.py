@@ -552,6 +552,13 @@ def test_noise_told_with_several_values_is_refused():
 # --------------------------------------------------------------------------------------------------
 
 
+def test_a_requirement_between_two_thresholds_names_its_quantity():
+    goal = tv.AllOf(YIELD, tv.LevelSet(between=(0.0, 0.2), of="impurity"))
+    assert str(goal) == (
+        "AllOf(LevelSet(0, of='yield'), LevelSet(between=(0, 0.2), of='impurity'))"
+    )
+
+
 def test_a_requirement_between_two_thresholds():
     goal = tv.AllOf(tv.LevelSet(between=(-0.5, 0.5), of="impurity"), YIELD)
     study = known(goal)
