@@ -505,6 +505,10 @@ def test_a_value_that_one_model_refuses_is_told_to_none():
         (lambda: known(tv.Maximize(), quantities={"y": tv.Quantity()}), "are for goals of several"),
         (lambda: tv.Quantity(cost=-1), "cost of a quantity"),
         (lambda: known(BOTH, tasks=tv.Tasks(names=["a", "b"])), "one quantity"),
+        (
+            lambda: known(BEST, cost=tv.Cost(base=1, travel={"x": 1.0}, sampling="along")),
+            'sampling="along" is for studies of one quantity',
+        ),
         (lambda: tv.AllOf(), "at least one requirement"),
         (lambda: tv.AllOf(tv.LevelSet(3)), "needs the quantity of every requirement"),
         (lambda: tv.AllOf(tv.Maximize()), "takes level sets"),
@@ -546,6 +550,14 @@ def test_noise_told_with_several_values_is_refused():
     study = known(BOTH)
     with pytest.raises(InvalidMeasurementError, match="one quantity"):
         study.tell({"x": float(X[3])}, {"yield": 1.0}, noise=0.1)
+
+
+def test_a_track_of_several_quantities_is_refused():
+    study = known(BOTH)
+    track = pd.DataFrame({"x": X, "yield": np.sin(7 * X), "impurity": np.cos(5 * X)})
+    with pytest.raises(InvalidArgumentError, match="a track is of one quantity"):
+        study.tell_track(track)
+    assert study.steps == 0
 
 
 # -- other parts

@@ -29,7 +29,7 @@ from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
-from truvar.domain.costs import CostLike, NoiseLevels
+from truvar.domain.costs import Cost, CostLike, NoiseLevels
 from truvar.domain.domain import Domain
 from truvar.domain.goals import AllOf, ConstrainedOptimum, Goal, Regions, probability_of
 from truvar.domain.repeats import Repeats
@@ -88,6 +88,11 @@ class SeveralLearner(ActiveLearner):
             raise InvalidArgumentError(
                 "an optimum with constraints in every context is not supported, got a domain with "
                 f"the context {', '.join(domain.context)}; leave out context"
+            )
+        if isinstance(cost, Cost) and cost.sampling == "along":
+            raise InvalidArgumentError(
+                'sampling="along" is for studies of one quantity, as a track is, got '
+                f"{', '.join(resolved.parts)}; leave sampling out"
             )
         self.domain = domain
         self.repeats = repeats
