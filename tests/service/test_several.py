@@ -109,6 +109,19 @@ def test_the_command_line_tells_several_values(tank):
     assert "yield" in text
 
 
+def test_a_program_prints_the_values_by_name(tank):
+    code, text = tank(
+        "run", "--command", "echo yield={x:.2f} impurity=0.4 7", "--steps", "3", "--quiet", "--json"
+    )
+    assert code == 0, text
+    assert json.loads(text)["result"]["steps"] == 3
+    (line, *_) = tank("export", "--csv")[1].strip().splitlines()[1:]
+    assert line.endswith("0.4")
+    code, text = tank("run", "--command", "echo 0.4", "--steps", "5", "--quiet", "--retries", "0")
+    assert code == 1
+    assert "must print yield=VALUE impurity=VALUE, got '0.4'" in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
