@@ -191,6 +191,58 @@ def test_a_suggestion_that_lacks_a_value_is_no_longer_pending():
     study.ask()
 
 
+def half(point):
+    """Return the values of an assay that gives no impurity in a part of the domain."""
+    values = measure(point)
+    return {"yield": values["yield"]} if point["x"] > 0.55 else values
+
+
+@pytest.mark.parametrize("goal", [BOTH, BEST])
+@pytest.mark.parametrize("quantities", [None, {"yield": tv.Quantity(cost=1.0)}])
+def test_a_place_that_gives_no_value_is_not_measured_for_it_over_and_over(goal, quantities):
+    study = tv.Study(domain(), goal, quantities=quantities, cost=1.0)
+    lacking = []
+    for _ in range(17):
+        suggestion = study.ask()
+        values = half(suggestion.point)
+        told = {name: values[name] for name in suggestion.quantities if name in values}
+        if told:
+            study.tell(suggestion, told)
+        else:
+            study.fail(suggestion)
+        if told.keys() < set(suggestion.quantities):
+            lacking.append(suggestion.index)
+    assert len(lacking) == len(set(lacking))
+    assert study.measurements["impurity"].notna().sum() >= 5
+    copy = tv.Study.from_json(study.to_json())
+    expected = [each.point for each in study.ask(2)]
+    assert [each.point for each in copy.ask(2)] == expected
+
+
+def test_an_assay_that_never_gives_a_value_ends_no_study():
+    study = tv.Study(tv.Domain.grid(x=X[:4]), BOTH)
+    points = run(study, 6, lambda point: {"yield": point["x"]})
+    assert len(points) == 6
+    assert not study.result().statements.is_known
+
+
+def test_values_of_one_quantity_that_nobody_asked_for_keep_no_place_from_the_other():
+    study = known(BOTH)
+    asked = known(BOTH)
+    for x in X[::3]:
+        study.tell({"x": float(x)}, {"yield": measure({"x": x})["yield"]})
+    assert study._learner.successes("impurity") is None
+    asked.tell(asked.ask(), {"yield": 0.3})
+    successes = asked._learner.successes("impurity")
+    assert successes is not None
+    assert np.flatnonzero(successes.excluded).tolist() == [asked.measurements["index"][0]]
+    assert asked._learner.successes("yield") is None
+    asked.allow({"x": asked.measurements["x"][0]})
+    assert not asked._learner.successes("impurity").excluded.any()
+    asked.tell({"x": asked.measurements["x"][0]}, {"impurity": 0.1})
+    assert asked._learner.successes("impurity") is None
+
+
 def test_prices_of_quantities_decide_what_is_measured():
     prices = {"yield": tv.Quantity(cost=10.0), "impurity": tv.Quantity(cost=1.0)}
     study = known(BOTH, quantities=prices)
