@@ -237,6 +237,11 @@ def test_values_of_one_quantity_that_nobody_asked_for_keep_no_place_from_the_oth
     assert successes is not None
     assert np.flatnonzero(successes.excluded).tolist() == [asked.measurements["index"][0]]
     assert asked._learner.successes("yield") is None
+    table = asked.candidates()
+    policy = asked._learner.scoring(asked.policy)
+    row = int(asked.measurements["index"][0])
+    alone = policy.score(asked.policy_context(), table.take(np.array([row])))
+    assert alone[0] == pytest.approx(policy.score(asked.policy_context(), table)[row])
     asked.allow({"x": asked.measurements["x"][0]})
     assert not asked._learner.successes("impurity").excluded.any()
     asked.tell({"x": asked.measurements["x"][0]}, {"impurity": 0.1})

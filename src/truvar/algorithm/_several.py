@@ -455,16 +455,14 @@ def _own_table(part: ActiveLearner, table: Candidates) -> Candidates:
 def _success(learner: SeveralLearner, name: str, table: Candidates) -> Array | None:
     """Return the probability that candidates have a value of a quantity: (c,); None: they all do.
 
-    Where no candidate can have one any more, none is preferred.
+    Where no point of the domain can have one any more, none is preferred.
     """
     successes = learner.successes(name)
-    if successes is None:
+    if successes is None or not successes.feasibility.any():
         return None
-    in_domain = table.sites is not None
-    probability = (
-        successes.feasibility[table.sites] if in_domain else successes.feasibility_at(table.points)
-    )
-    return probability if probability.any() else None
+    if table.sites is None:
+        return successes.feasibility_at(table.points)
+    return np.asarray(successes.feasibility[table.sites])
 
 
 def _feasibility(learner: SeveralLearner, points: Array) -> Array:
