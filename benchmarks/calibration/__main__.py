@@ -45,6 +45,7 @@ def keys(half: str, goals: Iterable[str], families: Sequence[str] | None, starts
         for goal in goals
         for name, problem in PROBLEMS.items()
         if problem.half == half and (families is None or problem.family in families)
+        if goal != "within" or problem.outcome is None  # an outcome has a given threshold
     ]
 
 

@@ -13,6 +13,7 @@ import truvar as tv
 from truvar.acquisition import policy_named
 from truvar.backtest import Backtest, Function, Simulator, backtest, simulate_run
 from truvar.cli import main
+from truvar.exceptions import InvalidArgumentError
 from truvar.problem import problem_from_dict
 from truvar.report.backtest_plot import plot_backtest
 from truvar.report.tables import to_json
@@ -303,6 +304,34 @@ def test_kept_runs_are_not_reused_for_a_table_with_other_costs(folder: Path) -> 
             problem, "height", ["truvar"], replicates=1, budget=8, folder=folder / "kept"
         )
         assert len(result.curves) == 8 / price
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"outcome": "count"}, "is a rate per unit of exposure of 0 or more, got -0.2 in row 3"),
+        ({"outcome": "binary"}, "is a probability of yes between 0 and 1, got -0.2 in row 3"),
+        ({"goal": {"all_of": ["A >= 1", "B <= 2"]}}, "one quantity, got a goal of A, B"),
+    ],
+)
+def test_a_truth_that_no_measurement_can_have_is_reported_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], changes: dict, message: str
+) -> None:
+    table = pd.read_csv(folder / "hill.csv")
+    table.loc[3, "height"] = -0.2
+    table.to_csv(folder / "hill.csv", index=False)
+    kept = {name: SPEC[name] for name in ("domain", "goal")}
+    problem = problem_from_dict({**kept, **changes}, folder)
+    with pytest.raises(InvalidArgumentError, match=message):
+        backtest(problem, "height", ["auto"], replicates=1, budget=5)
+    if "outcome" in changes:
+        text = f'outcome = "{changes["outcome"]}"\n[domain]\ntable = "hill.csv"\n'
+        text += 'columns = ["x", "z"]\n[goal]\nlevel_set = 0.5\n'
+        (folder / "hill.toml").write_text(text)
+        words = [str(folder / "hill.toml"), "--truth", "height", "--quiet"]
+        assert main(["run", *words, "--report", str(folder / "hill.html")]) == 1
+        assert main(["backtest", *words, "--budget", "5", "--out", str(folder / "out")]) == 1
+        assert capsys.readouterr().err.count("of yes between" if "yes" in message else "rate") == 2
 
 
 def test_a_policy_that_does_not_serve_the_goal_raises_before_anything_runs(folder: Path) -> None:

@@ -76,6 +76,18 @@ def test_the_transcription_agrees_with_what_a_study_states() -> None:
     assert check["0.02 0.95"][1] == pytest.approx(tolerated, abs=0.1)
 
 
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("goal", ["level set", "within", "optimum", "map"])
+def test_every_run_has_a_study_that_is_possible(half: str, goal: str) -> None:
+    found = calibration.keys(half, [goal], None, 1)
+    assert {PROBLEMS[key.problem].half for key in found} == {half}
+    outcomes = [key for key in found if PROBLEMS[key.problem].outcome is not None]
+    for key in [*outcomes, found[0]]:
+        problem = PROBLEMS[key.problem]
+        instance = problem.instance(key.goal, key.start)
+        tv.Study(instance.domain, instance.goal, outcome=problem.outcome)
+
+
 def test_stored_measurements_are_checked_again_and_none_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

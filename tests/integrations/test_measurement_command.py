@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,11 +47,40 @@ def test_values_are_quoted_for_a_shell() -> None:
 
 
 @pytest.mark.parametrize(
+    ("printed", "measured"),
+    [
+        ("1.5", 1.5),
+        ("1.5 20", (1.5, 20.0)),
+        ("Yes", "Yes"),
+        ("no 20", ("no", 20.0)),
+        ("yield=82.1 impurity=-4e-1", {"yield": 82.1, "impurity": -0.4}),
+        ("impurity=0.4 20", ({"impurity": 0.4}, 20.0)),
+    ],
+)
+def test_values_answers_and_quantities_are_read_with_their_cost(
+    printed: str, measured: Any
+) -> None:
+    names = ["yield", "impurity"] if "=" in printed else []
+    assert MeasurementCommand(f"echo {printed}", ["x"], quantities=names)({"x": 0.0}) == measured
+
+
+@pytest.mark.parametrize(
+    "printed", ["82.1", "yield=82.1 3 4", "yield=1 yield=2", "3 yield=1", "yield="]
+)
+def test_the_quantities_that_a_program_must_print_are_named(printed: str) -> None:
+    measure = MeasurementCommand(f"echo {printed}", ["x"], quantities=["yield", "impurity"])
+    with pytest.raises(CommandFailedError, match="must print yield=VALUE impurity=VALUE, got"):
+        measure({"x": 0.0})
+
+
+@pytest.mark.parametrize(
     ("command", "message"),
     [
         ("false", "false ended with exit code 1"),
         ("no-such-program {x}", "no-such-program cannot be started (No such file or directory)"),
         ("echo warm", "echo must print one number, got 'warm'"),
+        ("echo 1 2 3", "echo must print one number, got '1 2 3'"),
+        ("echo yield=1", "echo must print one number, got 'yield=1'"),
         ("echo nan", "must print a finite number, got nan"),
         ("true", "true must print one number, got nothing"),
         ("sh -c 'kill -9 $$'", "sh ended with signal 9"),

@@ -14,6 +14,7 @@ from tests.helpers.server import store_url
 import truvar as tv
 from truvar.cli import main
 from truvar.exceptions import InvalidMeasurementError, InvalidProblemError, TruvarError
+from truvar.messages import interface
 from truvar.report.html_report import render_html_report
 from truvar.report.status import status_text
 from truvar.report.terminal import TerminalStyle
@@ -67,6 +68,12 @@ def test_a_mistake_in_a_problem_file_has_one_message(text, words, tmp_path):
     assert "\n" not in str(error.value) or isinstance(error.value, InvalidProblemError)
 
 
+def test_two_limits_of_a_quantity_in_a_problem_file_are_to_be_written_as_one(tmp_path):
+    text = REGION.replace('"yield >= 0"', '"impurity >= 0"')
+    with interface("cli"), pytest.raises(TruvarError, match='such as "5 <= impurity <= 7"'):
+        problem(text, tmp_path).study()
+
+
 # -- command line
 # --------------------------------------------------------------------------------------------------
 
@@ -100,6 +107,19 @@ def test_the_command_line_tells_several_values(tank):
     assert "where is yield above 0 and impurity below 0.2?" in text
     code, text = tank("export")
     assert "yield" in text
+
+
+def test_a_program_prints_the_values_by_name(tank):
+    code, text = tank(
+        "run", "--command", "echo yield={x:.2f} impurity=0.4 7", "--steps", "3", "--quiet", "--json"
+    )
+    assert code == 0, text
+    assert json.loads(text)["result"]["steps"] == 3
+    (line, *_) = tank("export", "--csv")[1].strip().splitlines()[1:]
+    assert line.endswith("0.4")
+    code, text = tank("run", "--command", "echo 0.4", "--steps", "5", "--quiet", "--retries", "0")
+    assert code == 1
+    assert "must print yield=VALUE impurity=VALUE, got '0.4'" in text
 
 
 @pytest.mark.parametrize(

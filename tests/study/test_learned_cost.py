@@ -203,6 +203,19 @@ def test_bad_costs_change_nothing() -> None:
     assert study.version == version
 
 
+@pytest.mark.filterwarnings("error:overflow")
+@pytest.mark.parametrize("cost", [1e-300, 1e50, 1e300])
+def test_a_study_goes_on_after_a_cost_of_very_different_size(cost: float) -> None:
+    study = measured("learned", steps=5)
+    study.tell({"x": 0.5, "y": 0.4}, 1.0, cost=cost)
+    suggestion = study.ask()
+    assert 0 < suggestion.cost < np.inf
+    assert suggestion.cost_interval is not None
+    assert np.isfinite(suggestion.cost_interval).all()
+    study.correct(6, 1.0, cost=20.0)
+    assert study.ask().cost < 1e3
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

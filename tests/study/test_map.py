@@ -79,6 +79,15 @@ def test_a_weight_is_a_column_numbers_or_a_function() -> None:
     assert runs[0] == runs[1] == runs[2]
 
 
+def test_the_unit_of_the_weights_does_not_matter() -> None:
+    weight = 1.0 + np.arange(64.0)
+    runs = [
+        chosen(tv.Study(SQUARE, tv.Map(0.1, weight=unit * weight), **KNOWN), 4)
+        for unit in (1.0, 2.0**-1000, 2.0**1017)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -267,6 +276,8 @@ def test_limits_and_scores_of_other_goals_get_one_message() -> None:
         tv.Study(SQUARE, tv.Map(0.3), policy="ei", **KNOWN)
     with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use expected_rmse"):
         _ = study.result().expected_f1
+    with pytest.raises(UnsupportedGoalError, match=r"classified.*for a map use expected_rmse"):
+        _ = study.result().expected_misclassified
     with pytest.raises(UnsupportedGoalError, match=r"F1 needs.*for a map use rmse\(truth\)"):
         study.result().f1(np.zeros(len(SQUARE)))
     with pytest.raises(UnsupportedGoalError, match="expected_rmse needs a map"):

@@ -191,6 +191,63 @@ def test_a_suggestion_that_lacks_a_value_is_no_longer_pending():
     study.ask()
 
 
+def half(point):
+    """Return the values of an assay that gives no impurity in a part of the domain."""
+    values = measure(point)
+    return {"yield": values["yield"]} if point["x"] > 0.55 else values
+
+
+@pytest.mark.parametrize("goal", [BOTH, BEST])
+@pytest.mark.parametrize("quantities", [None, {"yield": tv.Quantity(cost=1.0)}])
+def test_a_place_that_gives_no_value_is_not_measured_for_it_over_and_over(goal, quantities):
+    study = tv.Study(domain(), goal, quantities=quantities, cost=1.0)
+    lacking = []
+    for _ in range(17):
+        suggestion = study.ask()
+        values = half(suggestion.point)
+        told = {name: values[name] for name in suggestion.quantities if name in values}
+        if told:
+            study.tell(suggestion, told)
+        else:
+            study.fail(suggestion)
+        if told.keys() < set(suggestion.quantities):
+            lacking.append(suggestion.index)
+    assert len(lacking) == len(set(lacking))
+    assert study.measurements["impurity"].notna().sum() >= 5
+    copy = tv.Study.from_json(study.to_json())
+    expected = [each.point for each in study.ask(2)]
+    assert [each.point for each in copy.ask(2)] == expected
+
+
+def test_an_assay_that_never_gives_a_value_ends_no_study():
+    study = tv.Study(tv.Domain.grid(x=X[:4]), BOTH)
+    points = run(study, 6, lambda point: {"yield": point["x"]})
+    assert len(points) == 6
+    assert not study.result().statements.is_known
+
+
+def test_values_of_one_quantity_that_nobody_asked_for_keep_no_place_from_the_other():
+    study = known(BOTH)
+    asked = known(BOTH)
+    for x in X[::3]:
+        study.tell({"x": float(x)}, {"yield": measure({"x": x})["yield"]})
+    assert study._learner.successes("impurity") is None
+    asked.tell(asked.ask(), {"yield": 0.3})
+    successes = asked._learner.successes("impurity")
+    assert successes is not None
+    assert np.flatnonzero(successes.excluded).tolist() == [asked.measurements["index"][0]]
+    assert asked._learner.successes("yield") is None
+    table = asked.candidates()
+    policy = asked._learner.scoring(asked.policy)
+    row = int(asked.measurements["index"][0])
+    alone = policy.score(asked.policy_context(), table.take(np.array([row])))
+    assert alone[0] == pytest.approx(policy.score(asked.policy_context(), table)[row])
+    asked.allow({"x": asked.measurements["x"][0]})
+    assert not asked._learner.successes("impurity").excluded.any()
+    asked.tell({"x": asked.measurements["x"][0]}, {"impurity": 0.1})
+    assert asked._learner.successes("impurity") is None
+
+
 def test_prices_of_quantities_decide_what_is_measured():
     prices = {"yield": tv.Quantity(cost=10.0), "impurity": tv.Quantity(cost=1.0)}
     study = known(BOTH, quantities=prices)
@@ -241,6 +298,57 @@ def test_a_quantity_that_is_seldom_measured_does_not_end_the_study():
 def test_all_is_measured_where_no_quantity_has_a_price():
     study = known(BOTH)
     assert study.ask().quantities == ("yield", "impurity")
+
+
+@pytest.mark.parametrize("goal", [BOTH, BEST])
+@pytest.mark.parametrize("same", [None, ["y"]])
+def test_a_batch_where_travel_costs_and_one_with_a_shared_setting(goal, same):
+    grid = tv.Domain.grid(x=np.linspace(0, 1, 10), y=np.linspace(0, 1, 4))
+    kernel = ConstantKernel(1.0) * RBF([0.15, 0.5])
+    study = tv.Study(
+        grid, goal, kernel=kernel, mean=0.0, noise=0.1, cost=tv.Cost(base=0.1, travel={"x": 2.0})
+    )
+    for _ in range(2):
+        batch = study.ask(4, same=same)
+        assert len({each.index for each in batch}) > 1
+        for suggestion in batch:
+            assert same is None or suggestion.point["y"] == batch[0].point["y"]
+            study.tell(suggestion, measure(suggestion.point))
+    copy = tv.Study.from_json(study.to_json())
+    expected = [each.index for each in study.ask(4, same=same)]
+    assert [each.index for each in copy.ask(4, same=same)] == expected
+
+
+@pytest.mark.parametrize("same", [None, ["y"]])
+def test_batches_of_one_quantity_are_those_of_a_level_set(same):
+    grid = tv.Domain.grid(x=np.linspace(0, 1, 10), y=np.linspace(0, 1, 4))
+    settings = {
+        "kernel": ConstantKernel(1.0) * RBF([0.15, 0.5]),
+        "mean": 0.0,
+        "noise": 0.1,
+        "cost": tv.Cost(base=0.1, travel={"x": 2.0}),
+    }
+    one = tv.Study(grid, YIELD, **settings)
+    several = tv.Study(grid, tv.AllOf(YIELD), **settings)
+    for _ in range(3):
+        batch = one.ask(5, same=same)
+        others = several.ask(5, same=same)
+        assert [each.index for each in others] == [each.index for each in batch]
+        for suggestion, other in zip(batch, others, strict=True):
+            value = measure(suggestion.point)["yield"]
+            one.tell(suggestion, value)
+            several.tell(other, {"yield": value})
+
+
+@pytest.mark.parametrize("prices", [None, {"yield": 2.0, "impurity": 0.5}])
+def test_the_suggestion_has_the_highest_gain_of_all_quantities_per_unit_cost(prices):
+    quantities = prices and {name: tv.Quantity(cost=cost) for name, cost in prices.items()}
+    study = known(BOTH, quantities=quantities)
+    for index in (3, 17, 26):
+        study.tell({"x": X[index]}, measure({"x": X[index]}))
+    scores = (study.gains() / study.candidates().cost.ravel()).reshape(len(X), -1)
+    suggestion = study.ask()
+    assert scores[suggestion.index].max() == pytest.approx(scores.max())
 
 
 # -- an optimum with constraints
@@ -454,6 +562,10 @@ def test_a_value_that_one_model_refuses_is_told_to_none():
         (lambda: known(tv.Maximize(), quantities={"y": tv.Quantity()}), "are for goals of several"),
         (lambda: tv.Quantity(cost=-1), "cost of a quantity"),
         (lambda: known(BOTH, tasks=tv.Tasks(names=["a", "b"])), "one quantity"),
+        (
+            lambda: known(BEST, cost=tv.Cost(base=1, travel={"x": 1.0}, sampling="along")),
+            'sampling="along" is for studies of one quantity',
+        ),
         (lambda: tv.AllOf(), "at least one requirement"),
         (lambda: tv.AllOf(tv.LevelSet(3)), "needs the quantity of every requirement"),
         (lambda: tv.AllOf(tv.Maximize()), "takes level sets"),
@@ -497,8 +609,23 @@ def test_noise_told_with_several_values_is_refused():
         study.tell({"x": float(X[3])}, {"yield": 1.0}, noise=0.1)
 
 
+def test_a_track_of_several_quantities_is_refused():
+    study = known(BOTH)
+    track = pd.DataFrame({"x": X, "yield": np.sin(7 * X), "impurity": np.cos(5 * X)})
+    with pytest.raises(InvalidArgumentError, match="a track is of one quantity"):
+        study.tell_track(track)
+    assert study.steps == 0
+
+
 # -- other parts
 # --------------------------------------------------------------------------------------------------
+
+
+def test_a_requirement_between_two_thresholds_names_its_quantity():
+    goal = tv.AllOf(YIELD, tv.LevelSet(between=(0.0, 0.2), of="impurity"))
+    assert str(goal) == (
+        "AllOf(LevelSet(0, of='yield'), LevelSet(between=(0, 0.2), of='impurity'))"
+    )
 
 
 def test_a_requirement_between_two_thresholds():

@@ -49,12 +49,14 @@ class QuantityContext:
         goal: Its part of the goal.
         fitted: Whether there is a model of it to make claims with.
         table: Returns candidates with the noise of this quantity, in the units of its model.
+        success: Returns the probability that candidates have a value of it, (c,); None: they all do.
     """
 
     context: PolicyContext
     goal: Goal
     fitted: bool
     table: Callable[[Candidates], Candidates]
+    success: Callable[[Candidates], Array | None]
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,10 @@ class SumPolicy:
         """Return the sum of the scores of what each column of the table measures. (c, K)."""
         if not isinstance(context, SeveralContext):
             raise AssertionError("several quantities have a view each")
-        gains = self._gains(context, candidates)
+        gains = {
+            name: _expected_gain(context.parts[name], candidates, gain)
+            for name, gain in self._gains(context, candidates).items()
+        }
         unfitted = {name for name, part in context.parts.items() if not part.fitted}
         # An initial design measures what has no model yet, all of that, and only that if possible.
         has_own_column = any(set(names) == unfitted for names in context.measures)
@@ -131,6 +136,13 @@ class SumPolicy:
         own = replace(own, limited=context.limited, cache=context.cached(("cache", name), dict))
         scores = self.policy.score(own, part.table(candidates))
         return np.asarray(scores / own.posterior.scale**2)
+
+
+def _expected_gain(part: QuantityContext, candidates: Candidates, gain: Array) -> Array:
+    """Return the gain of measuring a quantity times the probability that it has a value. (c, 1)."""
+    success = part.success(candidates)
+    own = gain[:, :1]
+    return own if success is None else own * success[:, None]
 
 
 # -- the region where all requirements hold

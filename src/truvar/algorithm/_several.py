@@ -22,6 +22,7 @@ from truvar.acquisition import Policy
 from truvar.acquisition._several import QuantityContext, SeveralContext, SumPolicy
 from truvar.acquisition.base import PolicyContext
 from truvar.acquisition.confidence import MIN_VARIANCE_SHARE
+from truvar.algorithm.availability import Availability, place_of
 from truvar.algorithm.cost_learner import CostLearner
 from truvar.algorithm.learner import ActiveLearner
 from truvar.algorithm.loop import State
@@ -29,8 +30,9 @@ from truvar.algorithm.repeats import closed_places
 from truvar.algorithm.selection import in_model_units, policy_context
 from truvar.domain.action import Action
 from truvar.domain.candidates import ActionSpace, Candidates
-from truvar.domain.costs import CostLike, NoiseLevels
+from truvar.domain.costs import Cost, CostLike, NoiseLevels
 from truvar.domain.domain import Domain
+from truvar.domain.exclusions import Exclusion
 from truvar.domain.goals import AllOf, ConstrainedOptimum, Goal, Regions, probability_of
 from truvar.domain.repeats import Repeats
 from truvar.engines import EngineLike
@@ -89,6 +91,11 @@ class SeveralLearner(ActiveLearner):
                 "an optimum with constraints in every context is not supported, got a domain with "
                 f"the context {', '.join(domain.context)}; leave out context"
             )
+        if isinstance(cost, Cost) and cost.sampling == "along":
+            raise InvalidArgumentError(
+                'sampling="along" is for studies of one quantity, as a track is, got '
+                f"{', '.join(resolved.parts)}; leave sampling out"
+            )
         self.domain = domain
         self.repeats = repeats
         self.pending = []
@@ -111,6 +118,7 @@ class SeveralLearner(ActiveLearner):
         self.costs = CostLearner(domain, cost, None, seed)
         self._observations = Observations(len(domain.columns))
         self._own_actions: dict[tuple[int, str], tuple[Action, Action]] = {}
+        self._successes: dict[str, tuple[tuple[int, int], Availability | None]] = {}
         self._actions_noise = self.surrogate.noise
         self._actions = self._action_space()
         self.state = self._combined_state()
@@ -207,6 +215,7 @@ class SeveralLearner(ActiveLearner):
                 goal=self.goal.parts[name],
                 fitted=part.surrogate.fitted,
                 table=partial(_own_table, part),
+                success=partial(_success, self, name),
             )
             for name, part in self.parts.items()
         }
@@ -216,6 +225,34 @@ class SeveralLearner(ActiveLearner):
     def measured(self, action: Action) -> tuple[str, ...]:
         """Return the quantities that a measurement is to have values of."""
         return self.measures[action.level or 0]
+
+    def successes(self, name: str) -> Availability | None:
+        """Return where a value of a quantity can be expected; None: wherever it is measured.
+
+        A suggestion that was told without the value counts as a failed measurement of the quantity:
+        its place is not measured for this quantity again unless it is allowed, and its surroundings
+        less readily.
+        """
+        key = (len(self.values), len(self.exclusions))
+        if self._successes.get(name, (None, None))[0] != key:
+            d = len(self.domain.columns)
+            actions = self._observations.actions
+            has = np.array([name in values for values in self.values], dtype=bool)
+            asked = np.array([not np.isnan(action.gain) for action in actions], dtype=bool)
+            meant = np.array([name in self.measured(action) for action in actions], dtype=bool)
+            points = np.array([action.point[:d] for action in actions]).reshape(-1, d)
+            lacking = [
+                k
+                for k in np.flatnonzero(asked & meant & ~has)
+                if not (points[has] == points[k]).all(axis=1).any()  # a value came later
+            ]
+            found = None
+            if lacking:
+                places = [Exclusion(place_of(actions[k], self.domain)) for k in lacking]
+                places += [each for each in self.exclusions if each.allowed]
+                found = Availability(self.domain, tuple(places), points[has], points[lacking])
+            self._successes[name] = (key, found)
+        return self._successes[name][1]
 
     def level_of(self, values: Values) -> int | None:
         """Return the column of the candidate table for what was measured; None if there is but one."""
@@ -413,6 +450,19 @@ def _own_table(part: ActiveLearner, table: Candidates) -> Candidates:
         noise = part.actions.candidates(None).noise[table.sites]
     own = replace(table, noise=noise, cost=table.cost[:, :1])
     return in_model_units(part.surrogate, own)
+
+
+def _success(learner: SeveralLearner, name: str, table: Candidates) -> Array | None:
+    """Return the probability that candidates have a value of a quantity: (c,); None: they all do.
+
+    Where no point of the domain can have one any more, none is preferred.
+    """
+    successes = learner.successes(name)
+    if successes is None or not successes.feasibility.any():
+        return None
+    if table.sites is None:
+        return successes.feasibility_at(table.points)
+    return np.asarray(successes.feasibility[table.sites])
 
 
 def _feasibility(learner: SeveralLearner, points: Array) -> Array:

@@ -112,5 +112,6 @@ def _value_in_place(
     # A single row, as a policy could plan a tour through several.
     here = learner.actions.candidates(None).take(sites[[choice.row]])
     noise = learner.surrogate.modelled_variances(here.noise, here.points)
-    gains = learner.policy.score(context, replace(here, noise=noise))
+    policy = learner.scoring(learner.policy)
+    gains = policy.score(context, replace(here, noise=noise))
     return float(gains[0, choice.level] / here.cost[0, choice.level])

@@ -97,7 +97,11 @@ def backtest(
         raise InvalidArgumentError(f"judged must be 'reported' or 'measured', got {judged!r}")
     values = truth if callable(truth) else true_values(problem.domain, truth)
     for policy in policies_by_name.values():
-        problem.study(policy=policy)  # raises now if the policy does not support the problem
+        study = problem.study(
+            policy=policy
+        )  # raises now if the policy does not support the problem
+        if not callable(values):
+            Simulator(values, noisy=False, seed=(seed,)).check(study)
     add_noise = is_noisy(problem) if noisy is None else noisy
     runs = [
         _Run(problem, name, policy, values, spend, (seed, replicate), add_noise, judged, until)

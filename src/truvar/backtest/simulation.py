@@ -60,6 +60,30 @@ class Simulator:
     seed: tuple[int, ...]
     judged: Judged = "reported"
 
+    def check(self, study: Study) -> None:
+        """Check that the known values can answer the suggestions of a study.
+
+        Raises:
+            InvalidArgumentError: If it has several quantities, or if the values cannot be
+                probabilities or rates, and its outcome is drawn from such.
+        """
+        if study.goal.parts:
+            raise InvalidArgumentError(
+                f"known values are those of one quantity, got a goal of {', '.join(study.goal.parts)}"
+                "; simulate a goal of one quantity"
+            )
+        if study.outcome is None or isinstance(self.truth, Function):
+            return
+        low, high = study.outcome.value_range
+        is_possible = (self.truth >= low) & (self.truth <= high)
+        if not is_possible.all():
+            row = int(np.argmin(is_possible))
+            limit = f"between {low:g} and {high:g}" if np.isfinite(high) else f"of {low:g} or more"
+            raise InvalidArgumentError(
+                f"with outcome {study.outcome.name!r} every true value is a {study.outcome.subject} "
+                f"{limit}, got {self.truth[row]:g} in row {row}; name a column of such values"
+            )
+
     def measure(self, suggestion: Suggestion, step: int, outcome: Outcome | None = None) -> float:
         """Return the simulated value of a suggestion.
 

@@ -131,6 +131,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     study = problem.study(**options)
     truth = truth_column(problem.domain, arguments.truth)
     simulator = Simulator(truth, is_noisy(problem), (study.seed,))
+    simulator.check(study)
     limits: dict[str, Any] = {
         name: getattr(arguments, name) or problem.run.get(name) for name in LIMITS
     }

@@ -57,6 +57,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         arguments.command,
         study.domain.columns,
         choice=choice,
+        quantities=list(study.goal.parts),
         timeout=arguments.timeout,
         shell=arguments.shell,
     )

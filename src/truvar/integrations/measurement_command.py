@@ -1,6 +1,7 @@
 """An external program that measures: it gets the point as arguments and prints one number.
 
-It may print the cost of the measurement after the value.
+Of several quantities it prints `yield=82.1 impurity=0.4`, of a binary outcome 1, 0, yes or no. It
+may print the cost of the measurement after the value.
 
 Unless a shell is asked for, none is involved: the command is split into arguments before the values
 are filled in, so that a value is never read as anything but (part of) an argument. A shell gets the
@@ -15,6 +16,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from math import isfinite
 from pathlib import Path
 from string import Formatter
@@ -23,6 +25,10 @@ from typing import Any
 from truvar.exceptions import InvalidArgumentError
 
 _MAX_OUTPUT = 200  # characters of a program's output that a message repeats
+_ANSWERS = frozenset({"yes", "no", "true", "false"})  # words that a binary outcome takes
+
+_Printed = float | str | dict[str, float]
+"""A value, an answer, or the values of several quantities."""
 
 
 class CommandFailedError(Exception):
@@ -38,6 +44,7 @@ class MeasurementCommand:
         columns: Columns of the domain.
         choice: "level", "task" or both, in this order, if the study has noise levels or tasks;
             names that may be in braces, too.
+        quantities: Names of the quantities if there are several.
         timeout: Seconds after which the program is ended.
         shell: Whether a shell reads the command line. The values are passed to it in variables.
 
@@ -57,11 +64,13 @@ class MeasurementCommand:
         columns: Sequence[str],
         *,
         choice: str | Sequence[str] | None = None,
+        quantities: Sequence[str] = (),
         timeout: float | None = None,
         shell: bool = False,
     ) -> None:
         self.command = command
         self.choices = [choice] if isinstance(choice, str) else list(choice or ())
+        self.quantities = list(quantities)
         self.timeout = timeout
         self.shell = shell
         self._running: set[subprocess.Popen[str]] = set()
@@ -88,7 +97,9 @@ class MeasurementCommand:
         if shell:
             _check_unquoted(command)
 
-    def __call__(self, point: Mapping[str, float], *choices: Any) -> float | tuple[float, float]:
+    def __call__(
+        self, point: Mapping[str, float], *choices: Any
+    ) -> _Printed | tuple[_Printed, float]:
         """Run the program.
 
         Args:
@@ -96,7 +107,8 @@ class MeasurementCommand:
             choices: The noise level and the task, if the study has a choice of them.
 
         Returns:
-            The number that the program printed; of two numbers, the value and its cost.
+            The number that the program printed, the values by quantity, or an answer such as "yes";
+            with its cost if a further number follows.
 
         Raises:
             CommandFailedError: If the program cannot be started, fails, takes too long, or prints
@@ -155,18 +167,42 @@ class MeasurementCommand:
             raise CommandFailedError(f"{self._name} ended with {reason}{detail}")
         return output
 
-    def _parse(self, output: str) -> float | tuple[float, float]:
+    def _parse(self, output: str) -> _Printed | tuple[_Printed, float]:
+        words = output.split()
+        named = list(takewhile(lambda word: "=" in word, words))
+        rest = words[max(len(named), 1) :]
+        if not words or len(rest) > 1 or bool(named) != bool(self.quantities):
+            raise self._unreadable(output)
+        value: _Printed = words[0]
+        if named:
+            value = self._values(named, output)
+        elif words[0].lower() not in _ANSWERS:
+            value = self._number(words[0], output)
+        return (value, self._number(rest[0], output)) if rest else value
+
+    def _values(self, words: Sequence[str], output: str) -> dict[str, float]:
+        """Return the values of words such as "yield=82.1" by name."""
+        values = {}
+        for word in words:
+            name, _, text = word.partition("=")
+            if name in values:
+                raise self._unreadable(output)
+            values[name] = self._number(text, output)
+        return values
+
+    def _number(self, word: str, output: str) -> float:
         try:
-            numbers = [float(word) for word in output.split()]
+            number = float(word)
         except ValueError:
-            numbers = []
-        if len(numbers) not in (1, 2):
-            printed = repr(_last_line(output)) if output.strip() else "nothing"
-            raise CommandFailedError(f"{self._name} must print one number, got {printed}")
-        for number in numbers:
-            if not isfinite(number):
-                raise CommandFailedError(f"{self._name} must print a finite number, got {number}")
-        return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+            raise self._unreadable(output) from None
+        if not isfinite(number):
+            raise CommandFailedError(f"{self._name} must print a finite number, got {number}")
+        return number
+
+    def _unreadable(self, output: str) -> CommandFailedError:
+        printed = repr(_last_line(output)) if output.strip() else "nothing"
+        expected = " ".join(f"{name}=VALUE" for name in self.quantities) or "one number"
+        return CommandFailedError(f"{self._name} must print {expected}, got {printed}")
 
     @property
     def _name(self) -> str:

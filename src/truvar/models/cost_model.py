@@ -35,6 +35,7 @@ _NOISE_SHARE = 0.1
 # standard deviation of the logarithms that is taken to be noise at least, about 5 % of the cost
 _MIN_NOISE_SD = 0.05
 _MIN_COST = 1e-9  # costs below it count as this much: their logarithm must be finite
+_MAX_LOG_COST = 690.0  # of a predicted cost, about 1e300, so that it is finite
 _NORMAL_QUANTILE = 1.959963984540054  # of a 95 % interval
 _UNKNOWN_LEVEL_SD = 10.0  # of the level where no prior is given: the costs decide alone
 _TYPICAL_LENGTHSCALE = 0.3  # in extents of the domain, before there are enough costs for a fit
@@ -85,11 +86,11 @@ class CostModel:
     def expected(self, points: Array) -> Array:
         """Return the expected costs at points (q, d'): (q,)."""
         mean, sd = self.moments(points)
-        return np.asarray(np.exp(mean + sd**2 / 2))
+        return np.exp(np.minimum(mean + sd**2 / 2, _MAX_LOG_COST))
 
     def median(self, points: Array) -> Array:
         """Return the medians of the costs at points (q, d'): (q,)."""
-        return np.asarray(np.exp(self.moments(points)[0]))
+        return np.exp(np.minimum(self.moments(points)[0], _MAX_LOG_COST))
 
     def interval(self, points: Array) -> tuple[Array, Array] | None:
         """Return the ends of 95 % intervals of the costs at points (q, d'), (q,) each.
@@ -102,7 +103,9 @@ class CostModel:
             return None
         mean, sd = self.moments(points)
         quantile = _NORMAL_QUANTILE if t < _MIN_OBSERVED else float(stdtrit(t - 1, 0.975))
-        return np.exp(mean - quantile * sd), np.exp(mean + quantile * sd)
+        low = np.minimum(mean - quantile * sd, _MAX_LOG_COST)
+        high = np.minimum(mean + quantile * sd, _MAX_LOG_COST)
+        return np.exp(low), np.exp(high)
 
     def moments(self, points: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation of the logarithms of costs at points (q, d').

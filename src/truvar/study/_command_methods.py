@@ -29,7 +29,6 @@ from truvar.study.commands import (
     Withdraw,
 )
 from truvar.study.limits import RunLimits
-from truvar.study.readings import Reading
 from truvar.study.result import Result
 from truvar.study.suggestion import Suggestion
 
@@ -579,7 +578,7 @@ class CommandMethods(ABC):
 
     def run(
         self,
-        f: Callable[..., float | tuple[float, float] | Reading],
+        f: Callable[..., Any],
         *,
         budget: float | None = None,
         steps: int | None = None,
@@ -611,8 +610,8 @@ class CommandMethods(ABC):
 
         Args:
             f: Measures a point: `f(point)`; with noise levels `f(point, level)`, with tasks
-                `f(point, task)`, with both `f(point, level, task)`. It returns the value, the value
-                and its cost, or a `Reading`.
+                `f(point, task)`, with both `f(point, level, task)`. It returns the value, of several
+                quantities a dictionary; the value and its cost; or a `Reading`.
             budget: Stop before the total cost exceeds this, counted from the beginning of the
                 study.
             steps: Stop after this number of measurements, counted from the beginning of the study.

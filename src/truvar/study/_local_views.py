@@ -60,7 +60,8 @@ class LocalViews:
         the second, ...
         """
         table = in_model_units(self._learner.surrogate, self.candidates())
-        return self._state.config.policy.score(self.policy_context(), table).ravel()
+        policy = self._learner.scoring(self._learner.policy)
+        return policy.score(self.policy_context(), table).ravel()
 
     @property
     def epoch(self) -> Epoch:

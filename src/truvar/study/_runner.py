@@ -55,7 +55,7 @@ Callback = Callable[[Any, Suggestion, float], object]
 
 def run(
     study: BaseStudy,
-    f: Callable[..., float | tuple[float, float] | Reading],
+    f: Callable[..., Any],
     limits: RunLimits,
     *,
     executor: Any = None,
@@ -187,7 +187,7 @@ class _Run:
     def __init__(
         self,
         study: BaseStudy,
-        f: Callable[..., float | tuple[float, float] | Reading],
+        f: Callable[..., Any],
         limits: RunLimits,
         pool: WorkerPool | SimulatedPool,
         progress: Callable[[Any], object],

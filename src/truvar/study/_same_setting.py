@@ -198,8 +198,9 @@ def _by_score(
     learner = state.learner
     table: Candidates = in_model_units(learner.surrogate, learner.actions.candidates(origin))
     seen = policy_context(learner, state.next_id, origin.speed)
-    gains = learner.policy.score(seen, table)
-    scores = loop.comparable_scores(seen, learner.policy, table, gains)
+    policy = learner.scoring(learner.policy)
+    gains = policy.score(seen, table)
+    scores = loop.comparable_scores(seen, policy, table, gains)
     scores = np.where(np.isfinite(table.cost), scores, -np.inf).max(axis=1)
     best = scores.reshape(-1, len(learner.domain)).max(axis=0)  # over tasks
     rows = np.argsort(-best, kind="stable")

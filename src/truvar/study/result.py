@@ -368,10 +368,7 @@ class Result(MapProperties):
             UnsupportedGoalError: If the goal is an optimum.
         """
         if self.statements.expected_misclassified is None:
-            raise UnsupportedGoalError(
-                f"points are classified for a level set, got the goal {self.goal}; for an optimum "
-                "use expected_regret"
-            )
+            raise _other_goal("points are classified for a level set", self.goal, "expected_{}")
         return self.statements.expected_misclassified
 
     @property

@@ -249,10 +249,23 @@ def _correlation(rows: Index, counts: Index, residuals: Array) -> float:
 
 
 def value_column(study: BaseStudy, frame: Any) -> str:
-    """Return the column of values: the quantity of the study if there is one, or "value"."""
+    """Return the column of values: the quantity of the study if there is one, or "value".
+
+    Raises:
+        InvalidArgumentError: If the study has several quantities.
+    """
+    _check_one_quantity(study)
     name = study.quantity.name
     header = [str(column) for column in as_table(frame).columns]
     return name if name is not None and find_column(header, name) is not None else "value"
+
+
+def _check_one_quantity(study: BaseStudy) -> None:
+    if study.goal.parts:
+        raise InvalidArgumentError(
+            "a track is of one quantity, and this study has several; tell the values with "
+            "tell_frame"
+        )
 
 
 def new_measurements(
@@ -295,11 +308,7 @@ def track_measurements(
         cost: Cost of the whole track, besides that of the suggestions which it answers; None: 0.
         vehicle: The vehicle that sampled it.
     """
-    if study.goal.parts:
-        raise InvalidArgumentError(
-            "a track is of one quantity, and this study has several; tell the values with "
-            "tell_frame"
-        )
+    _check_one_quantity(study)
     if cost is not None:
         check_nonnegative(cost, "the cost of the track")
     if study.learns_cost and not cost:

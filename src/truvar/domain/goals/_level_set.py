@@ -391,8 +391,10 @@ class Bands(_ThresholdGoal):
         texts = [format_coordinate(h) for h in self.thresholds]
         if self.inside:
             low, high = texts
+            name = "" if self.of is None else f", of={self.of!r}"
             return for_interface(
-                f"LevelSet(between=({low}, {high}))", problem=f"the values between {low} and {high}"
+                f"LevelSet(between=({low}, {high}){name})",
+                problem=f"the values between {low} and {high}",
             )
         listed = ", ".join(texts)
         return for_interface(f"LevelSet([{listed}])", problem=f"the bands between {listed}")

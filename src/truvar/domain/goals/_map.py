@@ -18,6 +18,8 @@ from truvar.validation import check_positive
 if TYPE_CHECKING:
     from truvar.domain.domain import Domain
 
+_LARGE_WEIGHT = 1e150  # above it weights are divided by the largest, so that their sum is finite
+
 WeightLike = str | tuple[float, ...] | Callable[[dict[str, Any]], float]
 
 
@@ -137,6 +139,9 @@ class Map(Goal):
                 f"the weight of a map must have one number for each of the {len(domain)} points, "
                 f"got {len(weights)}; give as many, or the name of a column"
             )
+        largest = weights.max()
+        if largest > _LARGE_WEIGHT:
+            weights = weights / largest
         return np.asarray(weights / weights.mean())
 
 

@@ -270,9 +270,12 @@ def check_requirements(given: Sequence[Any], where: str) -> tuple[Requirement, .
                 f"{where} needs the quantity of every requirement, got {goal}; name it: {_EXAMPLE}"
             )
         if goal.of in names:
+            between = for_interface(
+                f'give LevelSet(between=(low, high), of="{goal.of}")',
+                problem=f'write both as one, such as "5 <= {goal.of} <= 7"',
+            )
             raise InvalidArgumentError(
-                f"{where} takes one requirement per quantity, got two of {goal.of!r}; give "
-                f'LevelSet(between=(low, high), of="{goal.of}")'
+                f"{where} takes one requirement per quantity, got two of {goal.of!r}; {between}"
             )
         names.append(goal.of)
     return tuple(given)
