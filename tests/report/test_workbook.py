@@ -65,6 +65,20 @@ def test_failures_have_a_sheet(tmp_path):
     assert float(settings["failed"]) == 1
 
 
+def test_a_failure_has_its_name_and_a_column_for_each_coordinate(tmp_path):
+    table = pd.DataFrame({"x": [0.0, 0.5, 1.0], "cost": [1, 1, 1], "vial": ["A", "B", "C"]})
+    domain = tv.Domain.table(table, columns=["x", "cost"], label="vial")
+    study = tv.Study(domain, tv.Maximize(), noise=0.01)
+    study.fail(study.ask(), "broken vial")
+    sheets = pd.read_excel(study.to_excel(tmp_path / "lab.xlsx"), sheet_name=None)
+    failed = sheets["failures"]
+    place = ["id", "index", "label", "x", "cost"]
+    assert list(failed) == [*place, "level", "task", "cost_", "reason", "vehicle"]
+    record = study.failures[0]
+    assert failed["label"].tolist() == [record.label]
+    assert failed["x"].tolist() == [record.point["x"]]
+
+
 def test_values_typed_into_the_workbook_can_be_told(tmp_path):
     study = lab()
     study.ask(2)

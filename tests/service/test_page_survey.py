@@ -6,7 +6,9 @@ import math
 import re
 
 import pytest
-from tests.helpers.page import DESKTOP, SMALL_PHONE, wait_until
+from tests.helpers.page import DESKTOP, SMALL_PHONE, tiles, wait_until
+
+import truvar as tv
 
 STATIONS = {"KB1": (18.0, 54.0), "KB2": (18.2, 54.1), "KB3": (18.4, 54.0)}
 DEPTHS = (5.0, 40.0)
@@ -224,3 +226,31 @@ def test_a_grid_over_degrees_has_their_aspect_and_shows_the_harbour(page_on, ser
         return step(ticks("end", "y")) / step(ticks("middle", "x"));
     }"""
     assert page.evaluate(script) == pytest.approx(1 / math.cos(math.radians(54.25)), rel=0.05)
+
+
+def test_a_place_that_failed_has_its_name_in_the_table_and_the_list(survey, page_on, served):
+    api, _ = served
+    survey("rope", is_measured=False)
+    label = api.post("/studies/rope/ask", {})["suggestions"][0]["label"]
+    api.post("/studies/rope/fail", {"id": 1, "reason": "rope broke"})
+    assert api.get("/studies/rope/failures")["failures"][0]["label"] == label
+    assert tv.connect(api.url, name="rope").failures[0].label == label
+    page = page_on(DESKTOP, "#/study/rope")
+    page.locator('tr[data-id="1"]', has_text=label).wait_for()
+    page.locator("summary", has_text="Not suggested: 1 place").click()
+    listed = page.get_by_role("list", name="Excluded places").inner_text()
+    assert re.match(rf"{re.escape(label)} \(lon \S+, lat \S+, depth", listed)
+    assert "(rope broke)" in listed
+
+
+def test_tiles_have_the_unit_of_the_values(page_on, served):
+    api, _ = served
+    problem = {key: value for key, value in PROBLEM.items() if key != "cost"}
+    api.create("unit", {**problem, "goal": {"maximize": True}}, tables={"t.csv": TABLE})
+    api.post("/studies/unit/tell", {"point": ROWS[0], "y": 7.5})
+    page = page_on(DESKTOP, "#/study/unit")
+    page.locator('tr[data-id="1"]').wait_for()
+    shown = tiles(page)
+    assert shown["best observed"].startswith("7.5 mg/l at KB1-5 (")
+    for name in ("recommended", "expected regret"):
+        assert re.match(r"\S+ mg/l ", shown[name])

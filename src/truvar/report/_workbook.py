@@ -58,7 +58,7 @@ def save_workbook(study: BaseStudy, path: str | Path) -> Path:
         "settings": _settings(study, result, len(points)),
     }
     if study.failures:
-        sheets["failures"] = pd.DataFrame([vars(each) for each in study.failures])
+        sheets["failures"] = _failures(study)
     try:
         with pd.ExcelWriter(path, engine="openpyxl") as writer:
             for name, frame in sheets.items():
@@ -97,6 +97,24 @@ def _suggestions(study: BaseStudy) -> pd.DataFrame:
     frame[heading["why"]] = [*(each.why for each in explained), *missing]
     frame[heading["value"]] = None
     return frame
+
+
+def _failures(study: BaseStudy) -> pd.DataFrame:
+    """Return the measurements that failed, with a column for each coordinate."""
+    import pandas as pd
+
+    columns = study.domain.columns
+    place = ["id", "index", *(["label"] if study.domain.has_row_names else [])]
+    attempt = ["level", "task", "cost", "reason", "vehicle"]
+    rows = []
+    for failure in study.failures:
+        before = [getattr(failure, name) for name in place]
+        after = [getattr(failure, name) for name in attempt]
+        rows.append([*before, *(failure.point[name] for name in columns), *after])
+    headings = [
+        [f"{name}_" if name in columns else name for name in names] for names in (place, attempt)
+    ]
+    return pd.DataFrame(rows, columns=[*headings[0], *columns, *headings[1]])
 
 
 def _settings(study: BaseStudy, result: Result, n_points: int) -> pd.DataFrame:
