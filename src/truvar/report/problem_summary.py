@@ -334,7 +334,20 @@ def _expected_before(prior: float | str | None) -> str:
 
 
 def _first_cost(study: Study) -> str:
-    costs = study.candidates().cost
+    """Return the cost of the first measurement, by vehicle where their starts or speeds differ."""
+    if not study.vehicles:
+        return _cost_range(study, None)
+    ranges = {name: _cost_range(study, name) for name in study.vehicles}
+    if len(set(ranges.values())) == 1:
+        return next(iter(ranges.values()))
+    return ", ".join(f"{text} for {name}" for name, text in ranges.items())
+
+
+def _cost_range(study: Study, vehicle: str | None) -> str:
+    costs = study.candidates(vehicle).cost
+    costs = costs[np.isfinite(costs)]  # what the budget pays for, and the route reaches
+    if len(costs) == 0:
+        return "more than the budget"
     low = format_number(float(costs.min()))
     high = format_number(float(costs.max()))
     return low if low == high else f"{low} to {high}"
