@@ -141,6 +141,22 @@ def test_a_region_is_excluded_on_the_map_of_the_candidates(page_on, survey, serv
     assert page.get_by_text("Exclude a region").count() == 1  # not once more below the slices
 
 
+def test_limits_are_not_taken_over_by_another_column(page_on, survey):
+    survey("other axis", is_measured=False)
+    page = page_on(DESKTOP, "#/study/other%20axis")
+    page.locator(".region summary").click()
+    page.locator(".map .plot.drawing").wait_for()
+    for name, value in (("lon from", "17"), ("lon to", "19"), ("lat from", "1"), ("lat to", "60")):
+        page.get_by_label(name).fill(value)
+    page.get_by_text("6 points of 6 inside.").wait_for()
+    page.locator("section.map").get_by_label("Vertical axis").first.select_option("2")
+    depth = page.get_by_label("depth (m) to")  # 1 to 60 would have all points inside
+    depth.wait_for()
+    assert depth.input_value() == ""
+    assert page.get_by_label("lon from").input_value() == ""
+    assert page.get_by_role("button", name="Exclude this region").is_disabled()
+
+
 def test_several_values_are_entered_by_the_names_of_their_places(page_on, survey, served):
     api, _ = served
     survey("names", is_measured=False)
