@@ -270,3 +270,11 @@ def test_tiles_have_the_unit_of_the_values(page_on, served):
     assert shown["best observed"].startswith("7.5 mg/l at KB1-5 (")
     for name in ("recommended", "expected regret"):
         assert re.match(r"\S+ mg/l ", shown[name])
+    panel = page.locator("#panel-convergence")
+    panel.get_by_role("heading", name="Best oxygen (mg/l) so far").wait_for()
+    panel.get_by_role("heading", name="Expected regret (mg/l), with its").wait_for()
+    page.get_by_role("tab", name="Slices").click()
+    text = page.locator("#panel-slices .note", has_text="Estimate of oxygen (mg/l) and 95 %")
+    text.wait_for()
+    assert re.search(r"through KB\d-\d+ \(lon \S+, lat \S+, depth", text.inner_text())
+    assert "osterior mean" not in page.locator("main").inner_text()
