@@ -98,6 +98,18 @@ def test_sentences_about_an_optimum_have_the_unit(
     assert re.search(r"expected \S+ ± \S+ mg/l", lines)
 
 
+def test_the_figures_of_a_map_are_in_plain_words_with_the_unit() -> None:
+    study = tv.Study(GRID, tv.Map(0.3), kernel=RBF(0.5), mean=4.0, noise_sd=0.1, **OXYGEN)
+    study.tell(GRID.point(3), 5.25)
+    figure = study.plot()
+    assert "standard deviation (mg/l)" in [ax.get_ylabel() for ax in figure.axes]
+    title = figure._suptitle.get_text()
+    assert re.search(r"expected RMSE \S+ \(\S+ to \S+\) mg/l$", title)
+    report = render_html_report(study)
+    assert "Standard deviation of the estimate, and the measurements" in report
+    assert "osterior" not in report
+
+
 def test_a_score_without_a_unit_gets_none() -> None:
     study = tv.Study(GRID, tv.LevelSet(below=4), kernel=RBF(0.5), mean=4.0, noise_sd=0.1, **OXYGEN)
     study.tell(GRID.point(3), 5.25)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truvar.study.base import BaseStudy
+    from truvar.study.explanation import Explanation
     from truvar.study.result import Result
 
 _SUFFIXES = (".xlsx", ".xlsm")
@@ -90,13 +91,24 @@ def _suggestions(study: BaseStudy) -> pd.DataFrame:
         frame.insert(1, heading["label"], [str(each.label) for each in pending])
     explained = [study.explain(each) for each in pending[:_MAX_EXPLAINED]]
     missing: list[Any] = [None] * (len(pending) - len(explained))
-    means = (each.mean if each.lookahead else None for each in explained)
-    frame[heading["expected"]] = [*means, *missing]
-    deviations = (each.sd if each.lookahead else None for each in explained)
-    frame[heading["expected_sd"]] = [*deviations, *missing]
+    for name in study.goal.parts or (None,):
+        part = "" if name is None else f"_{name}"
+        expected = [_expected(each, name) for each in explained]
+        frame[f"{heading['expected']}{part}"] = [*(mean for mean, _ in expected), *missing]
+        frame[f"{heading['expected_sd']}{part}"] = [*(sd for _, sd in expected), *missing]
     frame[heading["why"]] = [*(each.why for each in explained), *missing]
-    frame[heading["value"]] = None
+    for name in study.goal.parts or ("value",):
+        frame[f"{name}_" if name in columns else name] = None
     return frame
+
+
+def _expected(explained: Explanation, quantity: str | None) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation of what a suggestion is to give, of a quantity if it has several."""
+    if explained.lookahead is None:
+        return None, None
+    if quantity is None:
+        return explained.mean, explained.sd
+    return explained.values.get(quantity, (None, None))
 
 
 def _failures(study: BaseStudy) -> pd.DataFrame:
