@@ -182,9 +182,9 @@ def test_several_values_are_entered_by_the_names_of_their_places(page_on, survey
 
 def test_values_are_not_saved_twice_after_one_is_refused(page_on, survey, served):
     api, _ = served
-    survey("refused", is_measured=False)
-    (asked,) = api.post("/studies/refused/ask", {})["suggestions"]
-    page = page_on(DESKTOP, "#/study/refused", tolerate="Failed to load resource")
+    survey("refused-row", is_measured=False)
+    (asked,) = api.post("/studies/refused-row/ask", {})["suggestions"]
+    page = page_on(DESKTOP, "#/study/refused-row", tolerate="Failed to load resource")
     page.locator(".several-points > summary").click()
     form = page.locator(".several-points")
     other = next(label for label in LABELS if label != asked["label"])
@@ -196,7 +196,7 @@ def test_values_are_not_saved_twice_after_one_is_refused(page_on, survey, served
     form.locator("textarea").fill(lines[3])
     form.get_by_role("button", name="Save all").click()
     page.get_by_text("1 value saved.").wait_for()
-    told = [row["value"] for row in api.get("/studies/refused/view")["measurements"]]
+    told = [row["value"] for row in api.get("/studies/refused-row/view")["measurements"]]
     assert told == [2.5, 3.5, 5.5]
 
 
