@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import tomllib
 import urllib.request
 from pathlib import Path
 
@@ -223,6 +224,7 @@ def test_init_takes_the_answers_of_a_crew_as_options(
         (["--label", "statoin"], "did you mean 'station'"),
         (["--travel-km", "-1"], "must be >= 0"),
         (["--travel-km", "0 kn"], "the speed must be above 0"),
+        (["--travel-km", "fast"], "or a speed such as 15 km/h or 8 kn, got 'fast'"),
     ):
         words = ["init", "bay.csv", "--travel-km", "2", "--defaults", "--force", *more]
         assert main(words) == 1
@@ -230,6 +232,19 @@ def test_init_takes_the_answers_of_a_crew_as_options(
     stations.rename(columns={"lon": "x", "lat": "y"}).to_csv("plane.csv", index=False)
     assert main(["init", "plane.csv", "--travel-km", "2", "--defaults"]) == 1
     assert "need columns of longitude and latitude" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("speed", "rate"),
+    [("8 kn", 1 / 14.816), ("8 knots", 1 / 14.816), ("8kts", 1 / 14.816), ("16 KPH", 1 / 16)],
+)
+def test_a_speed_is_understood_in_the_units_of_crews(
+    stations: pd.DataFrame, speed: str, rate: float
+) -> None:
+    assert main(["init", "bay.csv", "--travel-km", speed, "--defaults"]) == 0
+    with open("bay.toml", "rb") as file:
+        cost = tomllib.load(file)["cost"]
+    assert cost["great_circle"]["rate"] == pytest.approx(rate, rel=1e-5)
 
 
 # -- reports

@@ -145,6 +145,46 @@ def test_repeats_are_told_at_once(truvar: Callable[..., str]) -> None:
     )
 
 
+FLEET = """
+name = "fleet"
+[domain]
+grid = {x = [0, 4, 5]}
+[goal]
+level_set = 0.5
+[model]
+kernel = "rbf"
+lengthscales = [1.0]
+mean = 0.0
+[noise]
+variance = 0.01
+[cost]
+base = 1.0
+travel = {x = 1.0}
+start = {x = -2}
+[vehicles]
+jeep = {speed = 2.0}
+mule = {start = {x = 8}, budget = 7.5}
+"""
+
+
+def test_the_cost_of_the_first_measurement_is_said_for_each_vehicle(
+    truvar: Callable[..., str],
+) -> None:
+    Path("fleet.toml").write_text(FLEET)
+    said = " ".join(truvar("new", "fleet.toml").split())
+    assert "the first measurement 2 to 4 for jeep, 5 to 7 for mule" in said  # 8 and 9 cost too much
+    for vehicle, low, high in (("jeep", 2, 4), ("mule", 5, 7)):
+        asked = json.loads(truvar("ask", "fleet.db", "--vehicle", vehicle, "--json"))
+        assert low <= asked["suggestions"][0]["cost"] <= high
+    Path("fleet.toml").write_text(FLEET.replace("budget = 7.5", "budget = 0.5"))
+    said = " ".join(truvar("new", "fleet.toml", "--check").split())
+    assert "more than the budget for mule" in said
+    one = FLEET.partition("[vehicles]")[0] + "[vehicles]\njeep = {}\nmule = {}\n"
+    Path("fleet.toml").write_text(one)
+    said = " ".join(truvar("new", "fleet.toml", "--check").split())
+    assert "the first measurement 3 to 7 vehicles" in said
+
+
 def test_a_run_and_a_backtest_use_all_vehicles_and_the_report_has_their_routes(
     truvar: Callable[..., str],
 ) -> None:

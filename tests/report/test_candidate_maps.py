@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.cli import main
@@ -263,3 +264,47 @@ def test_the_map_of_the_report_has_no_empty_edge_and_scrolls_on_a_phone() -> Non
     drawn = PlotData.from_study(study)
     whole = map_size(drawn, map_columns(study.domain), _CANDIDATES_WIDTH, _MAP_ROWS)[1]
     assert float(height) < 72 * whole - 20  # points, of the figure before its edge is cut off
+
+
+def test_titles_of_the_overview_do_not_overlap() -> None:
+    frame = stations()
+    frame["lat"] = 54 + 0.56 * (frame["lat"] - 54)  # maps that just fit into their part
+    domain = tv.Domain.table(frame, label="station")
+    study = tv.Study(domain, tv.LevelSet(below=4), kernel=RBF([1, 1, 30]), mean=4.0, noise=0.1)
+    for row in range(0, len(domain), 6):
+        study.tell(domain.point(row), 7 - domain.point(row)["depth_m"] / 15)
+    figure = study.plot()
+    figure.canvas.draw()
+    texts = [figure._suptitle, *(ax._left_title for ax in figure.axes)]
+    texts += [ax.xaxis.label for ax in figure.axes if ax.get_xlabel() == "longitude"]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    boxes += [legend.get_window_extent() for legend in figure.legends]
+    pairs = [(first, second) for k, first in enumerate(boxes) for second in boxes[:k]]
+    assert not [pair for pair in pairs if pair[0].overlaps(pair[1])]
+
+
+def test_no_gap_is_left_below_maps_of_one_facet() -> None:
+    frame = stations((5.0,)).drop(columns="depth_m")
+    frame["lon"] = 15 + 5 * (frame["lon"] - 18)
+    frame["lat"] = 54.6 + 2.4 * (frame["lat"] - 54)
+    domain = tv.Domain.table(frame, label="station")
+    study = tv.Study(domain, tv.Maximize(), kernel=RBF([1, 1]), mean=55.0, noise=0.1)
+    for row in range(0, len(domain), 4):
+        study.tell(domain.point(row), domain.point(row)["lat"])
+    figure = study.plot(kind="map")
+    figure.canvas.draw()
+    lowest = min(ax.get_tightbbox().y0 for ax in figure.axes)
+    legend = max(legend.get_window_extent().y1 for legend in figure.legends)
+    assert 0 <= lowest - legend < 50  # pixels
+
+
+def test_the_report_of_a_new_study_draws_no_model() -> None:
+    study = survey(stations(), steps=0)
+    html = render_html_report(study)
+    assert "Map of the candidates: where can be measured<" in html
+    assert "Slices through" not in html
+    assert "Matern" not in html
+    measured = render_html_report(survey(stations()))
+    assert "by probability and by class, and the route<" in measured
+    assert "Slices through the point S" in measured
+    assert "Matern" in measured

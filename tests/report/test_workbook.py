@@ -65,6 +65,20 @@ def test_failures_have_a_sheet(tmp_path):
     assert float(settings["failed"]) == 1
 
 
+def test_a_failure_has_its_name_and_a_column_for_each_coordinate(tmp_path):
+    table = pd.DataFrame({"x": [0.0, 0.5, 1.0], "cost": [1, 1, 1], "vial": ["A", "B", "C"]})
+    domain = tv.Domain.table(table, columns=["x", "cost"], label="vial")
+    study = tv.Study(domain, tv.Maximize(), noise=0.01)
+    study.fail(study.ask(), "broken vial")
+    sheets = pd.read_excel(study.to_excel(tmp_path / "lab.xlsx"), sheet_name=None)
+    failed = sheets["failures"]
+    place = ["id", "index", "label", "x", "cost"]
+    assert list(failed) == [*place, "level", "task", "cost_", "reason", "vehicle"]
+    record = study.failures[0]
+    assert failed["label"].tolist() == [record.label]
+    assert failed["x"].tolist() == [record.point["x"]]
+
+
 def test_values_typed_into_the_workbook_can_be_told(tmp_path):
     study = lab()
     study.ask(2)
@@ -132,3 +146,22 @@ def test_coordinates_with_the_names_of_other_columns_keep_their_values(columns, 
     row = pd.read_excel(path, sheet_name="suggestions").iloc[0]
     assert {name: row[name] for name in columns} == suggestion.point
     assert row.isna().sum() == 1  # the value to fill in
+
+
+def test_each_quantity_has_an_expected_value_and_an_empty_column(tmp_path):
+    goal = tv.Maximize("yield", subject_to="impurity <= 1")
+    study = tv.Study(LINE, goal, kernel=RBF(0.2), mean=0.0, noise=0.01)
+    for row in (0, 4, 8):
+        study.tell(LINE.point(row), {"yield": float(np.sin(row)), "impurity": 0.1 * row})
+    suggestion = study.ask()
+    path = study.to_excel(tmp_path / "lab.xlsx")
+    sheet = pd.read_excel(path, sheet_name="suggestions")
+    for name, (mean, sd) in study.explain(suggestion).values.items():
+        assert sheet[f"expected_{name}"].tolist() == pytest.approx([mean])
+        assert sheet[f"expected_sd_{name}"].tolist() == pytest.approx([sd])
+    assert sheet[["yield", "impurity"]].isna().all(axis=None)
+    assert not {"expected", "value"} & set(sheet)
+    filled = sheet.assign(**{"yield": [0.4], "impurity": [0.2]})
+    study.tell_frame(filled[["id", "yield", "impurity"]])
+    assert study.pending == []
+    assert study.steps == 4

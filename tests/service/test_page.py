@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.helpers.page import DESKTOP, PHONE, TIMEOUT, tiles
+from tests.helpers.page import DESKTOP, PHONE, TIMEOUT, tiles, wait_until
 from tests.helpers.server import CURVE, GRID
 
 
@@ -109,6 +109,24 @@ def test_a_new_suggestion_gets_the_focus(page_on, served):
         0.5,
         0.75,
     ]
+
+
+def test_a_late_answer_does_not_take_the_focus_from_somebody_who_types(page_on, served):
+    api, _ = served
+    api.create("page-late")
+    page = page_on(DESKTOP, "#/study/page-late")
+    held = []
+    page.route("**/page-late/ask", lambda route: held.append((route, route.fetch())))
+    page.get_by_role("button", name="Suggest next").click()
+    card = page.locator('.suggestion[data-id="1"]')  # as other browsers see it
+    card.locator("summary").click()
+    card.get_by_label("Reason").focus()
+    page.keyboard.type("under")
+    ((route, answer),) = held
+    route.fulfill(response=answer)
+    wait_until(page, "!document.querySelector('.ask button.main').disabled")
+    page.keyboard.type(" a jetty")
+    assert card.get_by_label("Reason").input_value() == "under a jetty"
 
 
 def test_markup_in_names_and_notes_is_shown_as_text(page_on, served):

@@ -6,7 +6,9 @@ import math
 import re
 
 import pytest
-from tests.helpers.page import DESKTOP, SMALL_PHONE, wait_until
+from tests.helpers.page import DESKTOP, SMALL_PHONE, tiles, wait_until
+
+import truvar as tv
 
 STATIONS = {"KB1": (18.0, 54.0), "KB2": (18.2, 54.1), "KB3": (18.4, 54.0)}
 DEPTHS = (5.0, 40.0)
@@ -139,6 +141,22 @@ def test_a_region_is_excluded_on_the_map_of_the_candidates(page_on, survey, serv
     assert page.get_by_text("Exclude a region").count() == 1  # not once more below the slices
 
 
+def test_limits_are_not_taken_over_by_another_column(page_on, survey):
+    survey("other axis", is_measured=False)
+    page = page_on(DESKTOP, "#/study/other%20axis")
+    page.locator(".region summary").click()
+    page.locator(".map .plot.drawing").wait_for()
+    for name, value in (("lon from", "17"), ("lon to", "19"), ("lat from", "1"), ("lat to", "60")):
+        page.get_by_label(name).fill(value)
+    page.get_by_text("6 points of 6 inside.").wait_for()
+    page.locator("section.map").get_by_label("Vertical axis").first.select_option("2")
+    depth = page.get_by_label("depth (m) to")  # 1 to 60 would have all points inside
+    depth.wait_for()
+    assert depth.input_value() == ""
+    assert page.get_by_label("lon from").input_value() == ""
+    assert page.get_by_role("button", name="Exclude this region").is_disabled()
+
+
 def test_several_values_are_entered_by_the_names_of_their_places(page_on, survey, served):
     api, _ = served
     survey("names", is_measured=False)
@@ -224,3 +242,39 @@ def test_a_grid_over_degrees_has_their_aspect_and_shows_the_harbour(page_on, ser
         return step(ticks("end", "y")) / step(ticks("middle", "x"));
     }"""
     assert page.evaluate(script) == pytest.approx(1 / math.cos(math.radians(54.25)), rel=0.05)
+
+
+def test_a_place_that_failed_has_its_name_in_the_table_and_the_list(survey, page_on, served):
+    api, _ = served
+    survey("rope", is_measured=False)
+    label = api.post("/studies/rope/ask", {})["suggestions"][0]["label"]
+    api.post("/studies/rope/fail", {"id": 1, "reason": "rope broke"})
+    assert api.get("/studies/rope/failures")["failures"][0]["label"] == label
+    assert tv.connect(api.url, name="rope").failures[0].label == label
+    page = page_on(DESKTOP, "#/study/rope")
+    page.locator('tr[data-id="1"]', has_text=label).wait_for()
+    page.locator("summary", has_text="Not suggested: 1 place").click()
+    listed = page.get_by_role("list", name="Excluded places").inner_text()
+    assert re.match(rf"{re.escape(label)} \(lon \S+, lat \S+, depth", listed)
+    assert "(rope broke)" in listed
+
+
+def test_tiles_have_the_unit_of_the_values(page_on, served):
+    api, _ = served
+    problem = {key: value for key, value in PROBLEM.items() if key != "cost"}
+    api.create("unit", {**problem, "goal": {"maximize": True}}, tables={"t.csv": TABLE})
+    api.post("/studies/unit/tell", {"point": ROWS[0], "y": 7.5})
+    page = page_on(DESKTOP, "#/study/unit")
+    page.locator('tr[data-id="1"]').wait_for()
+    shown = tiles(page)
+    assert shown["best observed"].startswith("7.5 mg/l at KB1-5 (")
+    for name in ("recommended", "expected regret"):
+        assert re.match(r"\S+ mg/l ", shown[name])
+    panel = page.locator("#panel-convergence")
+    panel.get_by_role("heading", name="Best oxygen (mg/l) so far").wait_for()
+    panel.get_by_role("heading", name="Expected regret (mg/l), with its").wait_for()
+    page.get_by_role("tab", name="Slices").click()
+    text = page.locator("#panel-slices .note", has_text="Estimate of oxygen (mg/l) and 95 %")
+    text.wait_for()
+    assert re.search(r"through KB\d-\d+ \(lon \S+, lat \S+, depth", text.inner_text())
+    assert "osterior mean" not in page.locator("main").inner_text()

@@ -1,10 +1,12 @@
 """The name and unit of what is measured: stored, and in figures and sentences."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import truvar as tv
 from truvar.cli import main
@@ -63,6 +65,55 @@ def test_colour_bars_and_reports_have_the_name() -> None:
     labels = [ax.get_ylabel() for ax in study.plot().axes]
     assert "oxygen (mg/l)" in labels
     assert "oxygen below 0.2 mg/l" in render_html_report(study)
+
+
+def test_sentences_about_an_optimum_have_the_unit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = f"sqlite:///{tmp_path}/bay.db"
+    study = tv.Study(
+        GRID,
+        tv.Maximize(),
+        kernel=RBF(0.5),
+        mean=4.0,
+        noise_sd=0.1,
+        store=store,
+        name="bay",
+        **OXYGEN,
+    )
+    study.tell(GRID.point(3), 5.25)
+    assert "best so far  5.25 mg/l at " in str(study)
+    assert " mg/l (95 %: " in study._repr_html_()
+    assert study.plot()._suptitle.get_text().endswith(" mg/l")
+    report = render_html_report(study)
+    assert "<b>5.25 mg/l</b>" in report
+    assert main(["status", store]) == 0
+    lines = " ".join(capsys.readouterr().out.split())
+    assert "best so far 5.25 mg/l at " in lines
+    assert re.search(r"estimated value \S+ ± \S+ mg/l", lines)
+    assert re.search(r"expected regret \S+ \(\S+ to \S+\) mg/l from the maximum", lines)
+    assert main(["ask", store]) == 0
+    lines = " ".join(capsys.readouterr().out.split())
+    assert "precision ± 0.1 mg/l (one standard deviation)" in lines
+    assert re.search(r"expected \S+ ± \S+ mg/l", lines)
+
+
+def test_the_figures_of_a_map_are_in_plain_words_with_the_unit() -> None:
+    study = tv.Study(GRID, tv.Map(0.3), kernel=RBF(0.5), mean=4.0, noise_sd=0.1, **OXYGEN)
+    study.tell(GRID.point(3), 5.25)
+    figure = study.plot()
+    assert "standard deviation (mg/l)" in [ax.get_ylabel() for ax in figure.axes]
+    title = figure._suptitle.get_text()
+    assert re.search(r"expected RMSE \S+ \(\S+ to \S+\) mg/l$", title)
+    report = render_html_report(study)
+    assert "Standard deviation of the estimate, and the measurements" in report
+    assert "osterior" not in report
+
+
+def test_a_score_without_a_unit_gets_none() -> None:
+    study = tv.Study(GRID, tv.LevelSet(below=4), kernel=RBF(0.5), mean=4.0, noise_sd=0.1, **OXYGEN)
+    study.tell(GRID.point(3), 5.25)
+    assert re.search(r"expected F1 \S+ \(\S+ to \S+\)$", study.plot()._suptitle.get_text())
 
 
 @pytest.mark.parametrize("options", [{"quantity": ""}, {"unit": 3}, {"quantity": 61 * "a"}])

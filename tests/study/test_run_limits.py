@@ -307,7 +307,7 @@ def test_without_a_limit_an_optimum_ends_at_a_share_of_the_range() -> None:
     result = study.run(wave)
     goal = 0.01 * float(np.ptp(result.mean))
     assert result.reason == (
-        f"expected regret {result.expected_regret} reached 1 % of the range of the posterior mean, "
+        f"expected regret {result.expected_regret} reached 1 % of the range of the estimates, "
         f"{goal:.3g} (the "
         "default, as no limit was given)"
     )

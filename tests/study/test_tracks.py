@@ -137,6 +137,7 @@ def test_all_means_are_told_or_none() -> None:
     ("change", "message"),
     [
         (lambda frame: frame.drop(columns="depth"), "unknown column 'depth'"),
+        (lambda frame: frame.rename(columns={"oxygen": "o2"}), "; value='COLUMN' says where"),
         (lambda frame: frame.rename(columns={"oxygen": "oxygn"}), "did you mean 'value'|'value'"),
         (lambda frame: frame.assign(distance=frame["distance"] + 100), "none of the 600 values"),
         (lambda frame: frame.assign(oxygen=np.nan), "no row with a position and a value"),

@@ -12,7 +12,10 @@ from truvar.exceptions import InvalidArgumentError, TruvarError
 from truvar.messages import unknown_name
 
 _QUANTITY = re.compile(r"(?P<name>[^()\[\]]*?)\s*(?:[(\[](?P<unit>[^()\[\]]*)[)\]])?")
-_SPEED = re.compile(r"(?P<number>.*?)\s*(?P<unit>km/h|kn|m/s|m/min|km/min)")
+_SPEED = re.compile(
+    r"(?P<number>.*?)\s*(?P<unit>km/h|kn|m/s|m/min|km/min|kmh|kph|knots?|kts?)", re.IGNORECASE
+)
+_OTHER_NAMES = {"kmh": "km/h", "kph": "km/h", "knot": "kn", "knots": "kn", "kt": "kn", "kts": "kn"}
 # Kilometres in the unit of time of a speed, which is then the unit of costs.
 _KILOMETRES = {"km/h": 1.0, "kn": 1.852, "m/s": 1e-3, "m/min": 1e-3, "km/min": 1.0}
 _TIMES = {"km/h": "hours", "kn": "hours", "m/s": "seconds", "m/min": "minutes", "km/min": "minutes"}
@@ -187,15 +190,23 @@ def _rate(answer: str) -> tuple[float, str]:
         return 0.0, ""
     match = _SPEED.fullmatch(answer.strip())
     if match is None:
-        rate = _number(answer)
+        try:
+            rate = _number(answer)
+        except ValueError:
+            raise ValueError(
+                "give the cost of a kilometre such as 0.5, or a speed such as 15 km/h or 8 kn, got "
+                f"{answer!r}"
+            ) from None
         if rate < 0:
             raise ValueError(f"the cost of a kilometre must be >= 0, got {answer}")
         return rate, "cost of a kilometre"
     speed = _number(match["number"])
     if not speed > 0:
         raise ValueError(f"the speed must be above 0, got {answer}")
-    kilometres = speed * _KILOMETRES[match["unit"]]
-    comment = f"{_TIMES[match['unit']]} for a kilometre at {answer.strip()}"
+    own = match["unit"].lower()
+    unit = _OTHER_NAMES.get(own, own)
+    kilometres = speed * _KILOMETRES[unit]
+    comment = f"{_TIMES[unit]} for a kilometre at {answer.strip()}"
     return float(f"{1 / kilometres:.6g}"), comment
 
 

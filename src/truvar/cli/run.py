@@ -161,14 +161,15 @@ def _simulate(arguments: argparse.Namespace) -> int:
         )
     else:
         result = study.result()
-        _print_result(result, problem.name, truth, arguments.truth)
+        unit = study.quantity.after_number
+        _print_result(result, problem.name, truth, arguments.truth, unit)
         if arguments.theorem:
             _print_bounds(result)
         print(f"report: {describe_report(paths)}")
     return INTERRUPTED if interrupted() else 0
 
 
-def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
+def _print_result(result: Result, name: str, truth: Array, column: str, unit: str) -> None:
     from truvar.report.formatting import format_true_score
     from truvar.report.status import describe_best, describe_best_observed
     from truvar.report.terminal import TerminalStyle
@@ -193,11 +194,10 @@ def _print_result(result: Result, name: str, truth: Array, column: str) -> None:
         rows.append((f"{score.name} against {column}", text))
     else:
         if result.best_observed is not None:
-            rows.append(
-                ("best so far", describe_best_observed(result.best_observed, result.domain))
-            )
-        rows.append(("recommended", describe_best(result)))
-        rows.append((f"regret against {column}", f"{result.regret(truth):.4g}"))
+            best = describe_best_observed(result.best_observed, result.domain, unit)
+            rows.append(("best so far", best))
+        rows.append(("recommended", describe_best(result, unit)))
+        rows.append((f"regret against {column}", f"{result.regret(truth):.4g}{unit}"))
     print(terminal.rows(rows))
 
 

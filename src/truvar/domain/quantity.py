@@ -48,6 +48,11 @@ class QuantityName:
             return self.name
         return f"{self.name or 'value'} ({self.unit})"
 
+    @property
+    def after_number(self) -> str:
+        """The unit as it follows a number, such as " mg/l"; empty: it is not known."""
+        return "" if self.unit is None else f" {self.unit}"
+
     def in_question(self, goal: Goal) -> str:
         """Return the question of a goal about this quantity: "where is oxygen above 4 mg/l?"."""
         text = goal.question

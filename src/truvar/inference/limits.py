@@ -239,7 +239,7 @@ def _mean_range(learner: ActiveLearner) -> float:
 def _describe_regret_goal(limits: StatementLimits, goal: float) -> str:
     if limits.relative_regret is None or goal == limits.regret:
         return f"{goal:g}"
-    return f"{100 * limits.relative_regret:g} % of the range of the posterior mean, {goal:.3g}"
+    return f"{100 * limits.relative_regret:g} % of the range of the estimates, {goal:.3g}"
 
 
 # -- necessary conditions

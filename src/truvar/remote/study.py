@@ -23,7 +23,6 @@ from truvar.remote._decoding import (
     decode_result,
     decode_suggestion,
     with_label,
-    with_vehicle,
 )
 from truvar.remote._encoding import encode_command, encode_target, plain
 from truvar.storage.serialization import deserialize
@@ -172,7 +171,8 @@ class RemoteStudy(CopiedViews):
 
     @property
     def failures(self) -> list[FailureRecord]:
-        return [FailureRecord(**with_vehicle(row)) for row in self._get("failures")["failures"]]
+        rows = self._get("failures")["failures"]
+        return [FailureRecord(**with_label(row, self._domain_with(row))) for row in rows]
 
     @property
     def certificate(self) -> Certificate:

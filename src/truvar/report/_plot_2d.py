@@ -57,7 +57,8 @@ def _draw_sd(ax: Any, data: PlotData) -> None:
     """Draw the posterior standard deviation, and the places of the measurements."""
     image = draw_field(ax, data.domain.points, data.result.sd, cmap=style.VALUES)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.05)
-    bar.set_label("posterior standard deviation")
+    unit = data.study.quantity.unit
+    bar.set_label("standard deviation" if unit is None else f"standard deviation ({unit})")
     set_axes(ax, data)
     _draw_route(ax, data)
     add_legend(ax, [*_route_handles(data), *draw_infeasible(ax, data)], max_columns=5)

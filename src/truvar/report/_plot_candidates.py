@@ -35,6 +35,7 @@ _MARKS = (3.0, 60.0)  # smallest and largest area of a mark in square points
 _INK_OF_ALL_MARKS = 5000.0  # square points that all marks of a panel take together
 _BAR_ROOM = 0.12  # share of the height that is kept free for the scale bar
 _MARGIN = 1.1  # inches, of a figure around its maps
+_COLOUR_BAR = 0.5  # inches, beside each map where every layer has one map
 _TITLE_HEIGHT = 0.45  # inches, above a map
 _PANEL_RATIO = 0.67  # of the height to the width of a map that is not over degrees
 _HEIGHTS = (4.0, 14.0)  # inches, smallest and largest height of a figure
@@ -99,6 +100,8 @@ def map_size(
     if columns.is_degrees and (highs > lows).all():
         ratio = float((highs - lows)[1] / (highs - lows)[0]) * _aspect(data, columns)
     panel = (width - _MARGIN) / across
+    if len(facets) == 1 and len(layers) > 1:
+        panel -= _COLOUR_BAR
     height = down * (panel * ratio * (1.0 + _BAR_ROOM) + _TITLE_HEIGHT) + _MARGIN
     return width, min(max(height, _HEIGHTS[0]), _HEIGHTS[1])
 

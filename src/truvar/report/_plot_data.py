@@ -187,6 +187,11 @@ class PlotData:
         return self.goal.seeks_optimum and len(self.measured) > 0
 
     @property
+    def best_name(self) -> str:
+        """The best point in words; it is recommended only where an optimum is sought."""
+        return "the recommended point" if self.shows_best else "the point"
+
+    @property
     def best_point(self) -> Array:
         """Coordinates (d,) of the point with the best posterior mean."""
         return self.coordinates(self.result.best.point)
@@ -219,7 +224,7 @@ class PlotData:
 
 def _title(study: Study, result: Result, truth: Array | None) -> str:
     parts = [count_noun(result.steps, "measurement"), f"cost {format_number(result.spent)}"]
-    parts += describe_score(result)
+    parts += describe_score(result, study.quantity.after_number)
     score = study.goal.score
     if truth is not None and (result.best.index is not None or not study.goal.seeks_optimum):
         parts.append(f"true {score.name} = {format_true_score(score, result.score(truth))}")

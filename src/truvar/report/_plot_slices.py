@@ -390,7 +390,7 @@ def _slice_handles(data: PlotData, slices: PosteriorSlices) -> list[Any]:
 
 
 def _heading(data: PlotData, slices: PosteriorSlices, note: str, *, is_default: bool) -> str:
-    where = "the recommended point" if is_default else "the point"
+    where = data.best_name if is_default else "the point"
     place = place_in_words(data.domain, slices.point)
     text = f"{data.title}\nSlices through {where} {place}"
     return f"{text}; {note}" if note else text

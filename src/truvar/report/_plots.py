@@ -128,7 +128,7 @@ def plot_map(
 
 def _plot_candidates(figure: Any, data: PlotData, columns: MapColumns) -> None:
     """Draw maps of the candidates, and what was measured."""
-    figure.set_layout_engine("compressed")
+    # "compressed" would place the titles of a subfigure over that of the figure.
     left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
     handles = draw_candidates(left, data, columns, max_rows=2)
     upper, lower = right.subplots(2, 1)
@@ -139,7 +139,7 @@ def _plot_candidates(figure: Any, data: PlotData, columns: MapColumns) -> None:
 
 
 def _plot_many_columns(figure: Any, data: PlotData) -> None:
-    """Draw slices along the most important columns through the recommended point, and what was measured."""
+    """Draw slices along the most important columns through the best point, and what was measured."""
     slices = PosteriorSlices.through(data.study, data.result.best.point)
     chosen, note = chosen_columns(data.study, None, MAX_SLICES)
     left, right = figure.subfigures(1, 2, width_ratios=[2.8, 1])
@@ -149,7 +149,7 @@ def _plot_many_columns(figure: Any, data: PlotData) -> None:
     upper, lower = right.subplots(2, 1)
     draw_values(upper, data)
     draw_classes(lower, data)
-    subtitle = f"slices through the recommended point {place_in_words(data.domain, slices.point)}"
+    subtitle = f"slices through {data.best_name} {place_in_words(data.domain, slices.point)}"
     text = style.wrapped(f"{data.title}\n{f'{subtitle}; {note}' if note else subtitle}", figure)
     figure.suptitle(text, x=0.01, ha="left", fontsize=10)
 

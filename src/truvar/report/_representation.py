@@ -26,16 +26,17 @@ def study_text(study: BaseStudy) -> str:
     return text_card(
         _title(study),
         study.quantity.in_question(study.goal),
-        [*_spent(study), *_fixed_kernel(study), *_quick_answer(result), *_next(study)],
+        [*_spent(study), *_fixed_kernel(study), *_quick_answer(study, result), *_next(study)],
     )
 
 
 def study_html(study: BaseStudy) -> str:
     """Return a study as a card for notebooks, with the expected F1 or regret of its answer."""
     result = study.result()
-    answer = describe_optimum(study, result) + describe_expected(result)  # type: ignore[arg-type]
+    answer = describe_optimum(study, result)  # type: ignore[arg-type]
+    answer += describe_expected(result, study.quantity.after_number)
     if result.goal.has_thresholds and result.statements.is_known:
-        answer = _quick_answer(result) + answer
+        answer = _quick_answer(study, result) + answer
     return html_card(
         _title(study),
         study.quantity.in_question(study.goal),
@@ -72,15 +73,16 @@ def _fixed_kernel(study: BaseStudy) -> list[tuple[str, str]]:
     return [("kernel", text)]
 
 
-def _quick_answer(result: Result) -> list[tuple[str, str]]:
+def _quick_answer(study: BaseStudy, result: Result) -> list[tuple[str, str]]:
     """Return the answer so far, from single points."""
     if result.steps == 0:
         return [("answer", "nothing is measured yet")]
     if not result.goal.has_thresholds:
         best = result.best_observed if result.goal.seeks_optimum else None
-        return (
-            [] if best is None else [("best so far", describe_best_observed(best, result.domain))]
-        )
+        if best is None:
+            return []
+        unit = study.quantity.after_number
+        return [("best so far", describe_best_observed(best, result.domain, unit))]
     n_above, n_below = _quick_counts(result)
     n = len(result.mean)
     sides = {"above": n_above, "below": n_below, "undecided": n - n_above - n_below}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truvar.study.base import BaseStudy
+    from truvar.study.explanation import Explanation
     from truvar.study.result import Result
 
 _SUFFIXES = (".xlsx", ".xlsm")
@@ -58,7 +59,7 @@ def save_workbook(study: BaseStudy, path: str | Path) -> Path:
         "settings": _settings(study, result, len(points)),
     }
     if study.failures:
-        sheets["failures"] = pd.DataFrame([vars(each) for each in study.failures])
+        sheets["failures"] = _failures(study)
     try:
         with pd.ExcelWriter(path, engine="openpyxl") as writer:
             for name, frame in sheets.items():
@@ -90,13 +91,42 @@ def _suggestions(study: BaseStudy) -> pd.DataFrame:
         frame.insert(1, heading["label"], [str(each.label) for each in pending])
     explained = [study.explain(each) for each in pending[:_MAX_EXPLAINED]]
     missing: list[Any] = [None] * (len(pending) - len(explained))
-    means = (each.mean if each.lookahead else None for each in explained)
-    frame[heading["expected"]] = [*means, *missing]
-    deviations = (each.sd if each.lookahead else None for each in explained)
-    frame[heading["expected_sd"]] = [*deviations, *missing]
+    for name in study.goal.parts or (None,):
+        part = "" if name is None else f"_{name}"
+        expected = [_expected(each, name) for each in explained]
+        frame[f"{heading['expected']}{part}"] = [*(mean for mean, _ in expected), *missing]
+        frame[f"{heading['expected_sd']}{part}"] = [*(sd for _, sd in expected), *missing]
     frame[heading["why"]] = [*(each.why for each in explained), *missing]
-    frame[heading["value"]] = None
+    for name in study.goal.parts or ("value",):
+        frame[f"{name}_" if name in columns else name] = None
     return frame
+
+
+def _expected(explained: Explanation, quantity: str | None) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation of what a suggestion is to give, of a quantity if it has several."""
+    if explained.lookahead is None:
+        return None, None
+    if quantity is None:
+        return explained.mean, explained.sd
+    return explained.values.get(quantity, (None, None))
+
+
+def _failures(study: BaseStudy) -> pd.DataFrame:
+    """Return the measurements that failed, with a column for each coordinate."""
+    import pandas as pd
+
+    columns = study.domain.columns
+    place = ["id", "index", *(["label"] if study.domain.has_row_names else [])]
+    attempt = ["level", "task", "cost", "reason", "vehicle"]
+    rows = []
+    for failure in study.failures:
+        before = [getattr(failure, name) for name in place]
+        after = [getattr(failure, name) for name in attempt]
+        rows.append([*before, *(failure.point[name] for name in columns), *after])
+    headings = [
+        [f"{name}_" if name in columns else name for name in names] for names in (place, attempt)
+    ]
+    return pd.DataFrame(rows, columns=[*headings[0], *columns, *headings[1]])
 
 
 def _settings(study: BaseStudy, result: Result, n_points: int) -> pd.DataFrame:

@@ -123,25 +123,37 @@ def format_estimate(estimate: Estimate, text_of: Callable[[float], str] = "{:.3g
     return f"{text_of(estimate.mean)} ({text_of(estimate.low)} to {text_of(estimate.high)})"
 
 
-def format_score(score: Score, estimate: Estimate) -> str:
+def format_score(score: Score, estimate: Estimate, unit: str = "") -> str:
     """Return mean and 95 % interval of a score.
 
     That of a point that may not satisfy the constraints of an optimum has no upper end.
+
+    Args:
+        score: The score.
+        estimate: Its mean and interval.
+        unit: The unit of the values as it follows a number; a share has none.
     """
     if not isfinite(estimate.mean):
         return "unknown (no point is likely to satisfy all constraints)"
     if not isfinite(estimate.high):
         return f"{estimate.mean:.3g} (if it satisfies all constraints)"
-    return format_estimate(estimate, format_share if score.is_share else "{:.3g}".format)
+    if score.is_share:
+        return format_estimate(estimate, format_share)
+    return f"{format_estimate(estimate, '{:.3g}'.format)}{unit}"
 
 
-def describe_score(result: Result) -> list[str]:
-    """Return the expected score with its interval as the only entry; nothing before there is a model."""
+def describe_score(result: Result, unit: str = "") -> list[str]:
+    """Return the expected score with its interval as the only entry; nothing before there is a model.
+
+    Args:
+        result: The result.
+        unit: The unit of the values as it follows a number.
+    """
     estimate = result.statements.score
     if estimate is None or not result.statements.is_known:
         return []
     score = result.goal.score
-    return [f"expected {score.name} {format_score(score, estimate)}"]
+    return [f"expected {score.name} {format_score(score, estimate, unit)}"]
 
 
 def format_true_score(score: Score, value: float) -> str:

@@ -143,7 +143,7 @@ class GoalView:
 
     def regions_caption(self, note: str) -> str:
         """Return the caption of the second map; `note` says with which probability classes hold."""
-        return "Posterior standard deviation and the measurements"
+        return "Standard deviation of the estimate, and the measurements"
 
     def values_caption(self, result: Result) -> str:
         """Return the caption of the measured values."""

@@ -209,7 +209,7 @@ def _context(study: Study, data: PlotData, theorem: bool) -> dict[str, Any]:
         "optimum": describe_optimum(study, data.result),
         "classes": _classes(data),
         "confidence_note": data.confidence_note,
-        "expected": describe_expected(data.result),
+        "expected": describe_expected(data.result, study.quantity.after_number),
         "certificate": data.result.certificate,
         "bounds": _bounds(data) if theorem else None,
         "model_check": data.result.model_check,
@@ -221,7 +221,7 @@ def _context(study: Study, data: PlotData, theorem: bool) -> dict[str, Any]:
         "vehicles": [describe_vehicle(status, study.domain) for status in shown_vehicles(study)],
         "measurements": _measurements(study, data.result.outliers),
         "events": _events(study),
-        "settings": _settings(study, theorem),
+        "settings": _settings(study, data, theorem),
     }
 
 
@@ -234,6 +234,7 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
     result = data.result
     budget = study.limits.get("budget")
     statements = result.statements
+    unit = study.quantity.after_number
     cost = "cost spent" if budget is None else f"cost spent of {format_number(budget)}"
     tiles = [
         (str(result.steps), "measurement" if result.steps == 1 else "measurements"),
@@ -242,15 +243,15 @@ def _tiles(study: Study, data: PlotData) -> list[tuple[str, str]]:
     if result.best_observed is not None and study.goal.seeks_optimum:
         best = result.best_observed.shown
         remark = result.best_observed.remark
-        tiles.append((f"{best.value:.4g}", f"best so far (measurement {best.id}{remark})"))
+        tiles.append((f"{best.value:.4g}{unit}", f"best so far (measurement {best.id}{remark})"))
     if statements.recommended_value is not None and result.steps:
         interval = (
             f"{statements.recommended_value.low:.4g} to {statements.recommended_value.high:.4g}"
         )
         tiles.append(
-            (f"{result.best.mean:.4g}", f"estimated at the recommended point ({interval})")
+            (f"{result.best.mean:.4g}{unit}", f"estimated at the recommended point ({interval})")
         )
-    tiles.append(_score_tile(study.goal.score, statements.score))
+    tiles.append(_score_tile(study.goal.score, statements.score, unit))
     return [*tiles, *_share_tile(data), *data.view.class_tiles(result)]
 
 
@@ -271,12 +272,12 @@ def _share_tile(data: PlotData) -> list[tuple[str, str]]:
     return [(f"{100 * share.mean:.3g} %", f"of the points {where} ({low} to {high} %)")]
 
 
-def _score_tile(score: Score, estimate: Estimate | None) -> tuple[str, str]:
-    """Return an expected score with its interval."""
+def _score_tile(score: Score, estimate: Estimate | None, unit: str) -> tuple[str, str]:
+    """Return an expected score with its interval, and the unit of the value unless it is a share."""
     if estimate is None or not isfinite(estimate.mean):
         return "–", f"expected {score.name}, not known yet"
     mean, _, interval = format_score(score, estimate).partition(" ")
-    return mean, f"expected {score.name} {interval}"
+    return mean if score.is_share else mean + unit, f"expected {score.name} {interval}"
 
 
 def _bounds(data: PlotData) -> dict[str, Any]:
@@ -343,7 +344,8 @@ def _figures(data: PlotData) -> list[Figure]:
             figures = _figures_of_many_columns(data)
     columns = map_columns(data.domain)
     if columns is not None:
-        figures.insert(0, _map_of_candidates(data, columns))
+        kept = figures if data.has_model else []  # without a model they are empty
+        figures = [_map_of_candidates(data, columns), *kept]
     if np.isfinite(data.values).any():
         caption = data.view.values_caption(data.result)
         figures.append(Figure(_draw_values, _CHART_SIZE, caption))
@@ -362,17 +364,23 @@ def _map_of_candidates(data: PlotData, columns: MapColumns) -> Figure:
         figure.set_layout_engine("compressed")
         style.legend_below(figure, draw_candidates(figure, data, columns, max_rows=_MAP_ROWS))
 
-    caption = "Map of the candidates, by probability and by class, and the route"
+    caption = "Map of the candidates: where can be measured"
+    if data.has_model:
+        caption = "Map of the candidates, by their estimates"
+    if data.has_model and data.view.region_map != "sd":
+        caption = "Map of the candidates, by probability and by class"
+    if data.travels and data.result.steps:
+        caption += ", and the route"
     size = map_size(data, columns, _CANDIDATES_WIDTH, _MAP_ROWS)
     return Figure(draw_map, size, caption, has_panels=True, is_map=True)
 
 
 def _figures_of_many_columns(data: PlotData) -> list[Figure]:
-    """Return slices through the recommended point and the importance of the columns."""
+    """Return slices through the best point and the importance of the columns."""
     chosen, note = chosen_columns(data.study, None, _MAX_SLICES)
     slices = PosteriorSlices.through(data.study, data.result.best.point)
     place = place_in_words(data.domain, slices.point)
-    caption = f"Slices through the recommended point {place}"
+    caption = f"Slices through {data.best_name} {place}"
     rows = -(-len(chosen) // _SLICES_ACROSS)
 
     def draw_all(figure: Any, data: PlotData) -> None:
@@ -431,13 +439,21 @@ def _precision(study: Study, noise: float) -> str:
     return f"± {sqrt(noise):.2g}" if study.outcome is None else study.outcome.precision
 
 
+def _precision_with_unit(study: Study, suggestion: Suggestion) -> str:
+    """Return the precision of a suggestion; nothing where each quantity has its own."""
+    if suggestion.quantities is not None:
+        return ""
+    unit = study.quantity.after_number if study.outcome is None else ""
+    return f"{_precision(study, suggestion.noise)}{unit}"
+
+
 def _pending(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "id": suggestion.id,
             "action": _action(study, suggestion),
             "cost": describe_cost(suggestion),
-            "precision": "" if suggestion.quantities else _precision(study, suggestion.noise),
+            "precision": _precision_with_unit(study, suggestion),
             "gain": describe_gain(study, suggestion),
         }
         for suggestion in study.pending
@@ -542,9 +558,13 @@ def _events(study: Study) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _settings(study: Study, theorem: bool) -> list[tuple[str, str]]:
+def _settings(study: Study, data: PlotData, theorem: bool) -> list[tuple[str, str]]:
     columns = describe_columns(study.domain)
     epoch = study.epoch
+    is_known = data.has_model or study.fixed_kernel is not None
+    kernel = (
+        str(study.kernel) if is_known else "is learned from the values, of which there are too few"
+    )
     model = describe_transform(study.transform, study.outcome)
     descriptions = {"model": model, "tasks": describe_tasks(study)}
     paper = [
@@ -553,7 +573,7 @@ def _settings(study: Study, theorem: bool) -> list[tuple[str, str]]:
     ]
     return [
         ("domain", f"{count_noun(len(study.domain), 'point')}: {columns}"),
-        ("kernel", str(study.kernel)),
+        ("kernel", kernel),
         *[(name, text) for name, text in descriptions.items() if text is not None],
         ("policy", describe_policy(study.policy)),
         ("repeats", describe_repeats(study.repeats)),

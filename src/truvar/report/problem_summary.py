@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from truvar.problem import Problem
     from truvar.study.study import Study
 
+_KNOWN_SD = "standard deviation ±"  # words before a noise that is known
 _MIN_CORRELATION = 0.05  # of neighbouring points; below it each point says nothing about the next
 _MAX_CORRELATION = 0.99  # of the two ends of an axis; above it nothing changes along the axis
 # of a threshold from the mean, in prior standard deviations; beyond it no value is expected
@@ -223,7 +224,10 @@ def _noise_row(spec: Mapping[str, Any], study: Study) -> tuple[str, str]:
     """Return what is said of single measurements: their noise, or what they give."""
     if study.outcome is not None:
         return "outcome", study.outcome.description
-    return "noise", _noise(spec.get("noise", {}), study.tasks)
+    text = _noise(spec.get("noise", {}), study.tasks)
+    if text.startswith(_KNOWN_SD):
+        text += study.quantity.after_number
+    return "noise", text
 
 
 def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
@@ -233,7 +237,7 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
             return f"that of the task, at levels to choose from for an additional cost of {costs}"
         return "that of the task"
     if "variance" in spec:
-        return f"standard deviation ± {sqrt(spec['variance']):.3g}" if spec["variance"] else "none"
+        return _sd_text(sqrt(spec["variance"]))
     if "sd" in spec:
         return _sd_text(spec["sd"])
     if "column" in spec:
@@ -250,7 +254,7 @@ def _noise(spec: Mapping[str, Any], tasks: Tasks | None) -> str:
 def _sd_text(sd: float | str) -> str:
     if isinstance(sd, str):
         return f"standard deviation from column {sd}"
-    return f"standard deviation ± {sd:.3g}" if sd else "none"
+    return f"{_KNOWN_SD} {sd:.3g}" if sd else "none"
 
 
 def _level_noise(variance: float | str) -> str:
@@ -330,7 +334,20 @@ def _expected_before(prior: float | str | None) -> str:
 
 
 def _first_cost(study: Study) -> str:
-    costs = study.candidates().cost
+    """Return the cost of the first measurement, by vehicle where their starts or speeds differ."""
+    if not study.vehicles:
+        return _cost_range(study, None)
+    ranges = {name: _cost_range(study, name) for name in study.vehicles}
+    if len(set(ranges.values())) == 1:
+        return next(iter(ranges.values()))
+    return ", ".join(f"{text} for {name}" for name, text in ranges.items())
+
+
+def _cost_range(study: Study, vehicle: str | None) -> str:
+    costs = study.candidates(vehicle).cost
+    costs = costs[np.isfinite(costs)]  # what the budget pays for, and the route reaches
+    if len(costs) == 0:
+        return "more than the budget"
     low = format_number(float(costs.min()))
     high = format_number(float(costs.max()))
     return low if low == high else f"{low} to {high}"

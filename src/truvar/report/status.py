@@ -108,11 +108,16 @@ def _expected_costs(study: Study) -> str:
     )
 
 
-def describe_best(result: Result) -> str:
-    """Return the recommended point with its estimated value and the 95 % interval of that."""
+def describe_best(result: Result, unit: str = "") -> str:
+    """Return the recommended point with its estimated value and the 95 % interval of that.
+
+    Args:
+        result: The result.
+        unit: The unit of the value as it follows a number (`QuantityName.after_number`).
+    """
     best = result.best
     estimate = format_uncertain(best.mean, best.sd)
-    text = f"{format_place(best, result.domain)}, estimated value {estimate}"
+    text = f"{format_place(best, result.domain)}, estimated value {estimate}{unit}"
     value = result.statements.recommended_value
     if value is None:
         return text
@@ -122,13 +127,18 @@ def describe_best(result: Result) -> str:
     return f"{text} (95 %: {low} to {high})"
 
 
-def describe_best_observed(best: BestObserved, domain: Domain) -> str:
+def describe_best_observed(best: BestObserved, domain: Domain, unit: str = "") -> str:
     """Return the best measured value with its point in the domain and its id.
 
     Of a value far beyond all others that is said, and the best of the others comes first.
+
+    Args:
+        best: The best measured value.
+        domain: The domain.
+        unit: The unit of the value as it follows a number (`QuantityName.after_number`).
     """
     shown = best.shown
-    text = f"{shown.value:.6g} at {format_place(shown, domain)} (measurement {shown.id})"
+    text = f"{shown.value:.6g}{unit} at {format_place(shown, domain)} (measurement {shown.id})"
     return f"{text}{best.remark}"
 
 
@@ -142,10 +152,12 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if not study.goal.seeks_optimum or not result.steps:
         return rows
+    unit = study.quantity.after_number
     if result.best_observed is not None:
-        rows.append(("best so far", describe_best_observed(result.best_observed, result.domain)))
+        text = describe_best_observed(result.best_observed, result.domain, unit)
+        rows.append(("best so far", text))
     if result.statements.is_known:
-        text = describe_best(result)
+        text = describe_best(result, unit)
         best = result.best_observed
         if best is not None and best.plausible is not None and best.point == result.best.point:
             text += f"; it rests on measurement {best.id}"
@@ -153,17 +165,18 @@ def describe_optimum(study: Study, result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def describe_expected(result: Result) -> list[tuple[str, str]]:
+def describe_expected(result: Result, unit: str = "") -> list[tuple[str, str]]:
     """Return the expected score with its 95 % interval and its name, as the only entry.
 
     Args:
         result: The result.
+        unit: The unit of the value as it follows a number, for a score that has it.
     """
     statements = result.statements
     name = f"expected {result.goal.score.name}"
     if statements.score is None or not statements.is_known:
         return [(name, "not known yet: no model")]
-    text = format_score(result.goal.score, statements.score)
+    text = format_score(result.goal.score, statements.score, unit)
     text += view_of(result.goal).truth_note()
     if statements.expected_misclassified is not None:
         # The points above a share of the maximum are reported by their means.
@@ -286,7 +299,7 @@ def status_text(study: Study, terminal: TerminalStyle, theorem: bool = False) ->
         ("measured", steps),
         ("cost", describe_budget(study)),
         *describe_optimum(study, result),
-        *describe_expected(result),
+        *describe_expected(result, study.quantity.after_number),
         (
             "points",
             f"{'; '.join(label for _, _, label in data.classes())} ({data.confidence_note})",

@@ -92,7 +92,9 @@ def describe_gain(study: Study, suggestion: Suggestion) -> str:
 def _expected_value(study: Study, suggestion: Suggestion) -> str:
     texts = []
     for name, (mean, sd) in expected_values(study, suggestion).items():
-        text = f"{mean:.4g} ± {sd:.2g}" if isfinite(sd) else "not known yet"
+        text = "not known yet"
+        if isfinite(sd):
+            text = f"{mean:.4g} ± {sd:.2g}{study.quantity.after_number}"
         texts.append(text if name is None else f"{name} {text}")
     return ", ".join(texts)
 
@@ -107,10 +109,11 @@ def _values_to_tell(suggestion: Suggestion) -> str:
 def _precision(study: Study, suggestion: Suggestion) -> str:
     if study.outcome is not None:
         return study.outcome.precision
+    spread = f"± {sqrt(suggestion.noise):.3g}{study.quantity.after_number}"
     if suggestion.noise == 0:
         text = "exact"
     elif study.lookahead(suggestion) is None and study.learns_noise:
-        text = f"± {sqrt(suggestion.noise):.3g} (assumed until the noise is learned)"
+        text = f"{spread} (assumed until the noise is learned)"
     else:
-        text = f"± {sqrt(suggestion.noise):.3g} (one standard deviation)"
+        text = f"{spread} (one standard deviation)"
     return text if suggestion.level is None else f"level {suggestion.level}: {text}"

@@ -93,7 +93,7 @@ def _optimum(study: Study, result: Result) -> Answer:
 
 def _unit(study: Study) -> str:
     """Return the unit of the quantity with a leading space, or nothing."""
-    return f" {study.quantity.unit}" if study.quantity.unit else ""
+    return study.quantity.after_number
 
 
 def _map(study: Study, result: Result) -> Answer:

@@ -23,6 +23,7 @@ from truvar.domain.exclusions import Place
 from truvar.domain.extension import Extension
 from truvar.domain.geographic import GeographicColumns, geographic_columns
 from truvar.domain.goals import Map
+from truvar.domain.labels import with_label
 from truvar.domain.parameters import Boolean, Categorical, Integer, Log, Ordinal, Parameter
 from truvar.exceptions import TruvarError
 from truvar.inference.regime import REGIME_SUMMARIES
@@ -229,7 +230,10 @@ def exclusions(study: Study) -> list[dict[str, Any]]:
             body = {"condition": place.region.text}
         elif isinstance(place.region, PolygonConstraint):
             body = {"polygon": asdict(place.region)}
-        rows.append({"text": place.describe(), "reason": exclusion.reason, "place": body})
+        text = place.describe()
+        if place.point is not None:
+            text = with_label(study.domain, place.point, text)
+        rows.append({"text": text, "reason": exclusion.reason, "place": body})
     return rows
 
 

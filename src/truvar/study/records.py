@@ -91,6 +91,7 @@ class FailureRecord:
         cost: Cost of the attempt.
         reason: Why it failed; None if it was not said.
         vehicle: Vehicle or crew that tried; None if the study has none.
+        label: Label of the row in the user's own table; None if there is no table.
     """
 
     id: int
@@ -101,12 +102,13 @@ class FailureRecord:
     cost: float
     reason: str | None
     vehicle: str | None = None
+    label: Any = None
 
     who = deprecated_attribute("vehicle", removed_in="0.5.0")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return _json_fields(self)
+        return {**_json_fields(self), "label": label_to_json(self.label)}
 
 
 def _json_fields(record: MeasurementRecord | FailureRecord) -> dict[str, Any]:
@@ -136,6 +138,7 @@ def failure_records(state: StudyState) -> list[FailureRecord]:
                 cost=action.cost,
                 reason=failure.reason,
                 vehicle=action.vehicle,
+                label=domain.label(index),
             )
         )
     return records

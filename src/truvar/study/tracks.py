@@ -34,7 +34,7 @@ from truvar.exceptions import (
     InvalidMeasurementError,
     RepeatedMeasurementWarning,
 )
-from truvar.messages import unknown_name
+from truvar.messages import for_interface, unknown_name
 from truvar.study.measurements_io import MeasurementInput, skip_repeated, without_keys
 from truvar.tabular.delimited import find_column
 from truvar.tabular.tables import as_table
@@ -139,10 +139,12 @@ def _numbers(domain: Domain, frame: pd.DataFrame, value: str) -> tuple[Array, Ar
     for name in (*domain.columns, value):
         found = find_column(header, name)
         if found is None:
-            raise InvalidArgumentError(
-                f"the track needs the columns {', '.join(domain.columns)} and {value!r}: "
-                f"{unknown_name('column', name, header)}"
-            )
+            problem = unknown_name("column", name, header)
+            if name == value:
+                option = for_interface(python="value='COLUMN'", cli="--value COLUMN")
+                problem += f"; {option} says where the values are"
+            needed = f"{', '.join(domain.columns)} and {value!r}"
+            raise InvalidArgumentError(f"the track needs the columns {needed}: {problem}")
         column = pd.to_numeric(frame.iloc[:, header.index(found)], errors="coerce")
         columns.append(column.to_numpy(float))
     table = np.column_stack(columns)

@@ -5,6 +5,7 @@ import { isConnected } from "./connection.js";
 import { checkChart, importanceBars, profileChart, scoreChart, valuesChart } from "./charts.js";
 import { el, radioButtons, replace } from "./dom.js";
 import { formatPoint } from "./format.js";
+import { formatPlace } from "./places.js";
 import { extent } from "./scale.js";
 import { tabs } from "./tabs.js";
 
@@ -76,12 +77,14 @@ function convergenceTab(current) {
   const values = valuesChart(() => {
     if (!data?.best.length) return null;
     return { rows: at(data.best), axis: AXIS_LABELS[axis], thresholds: current().thresholds, optimum: !current().level_set };
-  });
+  }, current().quantity_label);
   const score = scoreChart(() => {
     const rows = data ? at(data.scores).filter((row) => row.mean !== null) : [];
     if (!rows.length) return null;
     const isF1 = data.score === "f1";
-    return { rows, axis: AXIS_LABELS[axis], name: { f1: "Expected F1", rmse: "Expected RMSE" }[data.score] ?? "Expected regret", goal: data.goal, end: isF1 ? 1 : null };
+    const name = { f1: "Expected F1", rmse: "Expected RMSE" }[data.score] ?? "Expected regret";
+    const { unit } = current();
+    return { rows, axis: AXIS_LABELS[axis], name: unit && !isF1 ? `${name} (${unit})` : name, goal: data.goal, end: isF1 ? 1 : null };
   });
   const choice = radioButtons("Horizontal axis", AXES, axis, (chosen) => { axis = chosen; redraw(); });
   const charts = el("div", { class: "charts" }, score.node, values.node);
@@ -114,16 +117,19 @@ function modelTabs(current) {
   const bars = importanceBars(() => data?.importance
     ?.map((row, k) => ({ ...row, label: columns[k].label })).sort((a, b) => b.total - a.total));
   const meaning = el("p", { class: "note" });
-  const check = checkChart(() => (data?.check.ids.length ? data.check : null));
+  const check = checkChart(() => (data?.check.ids.length ? data.check : null), current().quantity_label);
   const finding = el("p", {});
   const units = el("p", { class: "note", hidden: true }, "The axes show the values as the model sees them, transformed.");
   const explanation = el("p", { class: "note" }, "Each value is predicted from all others. Dots near the dashed line, and about 95 % of the bars across it, mean that the model can be trusted.");
 
   function redraw() {
     if (!data) return;
-    const point = formatPoint(data.at, columns);
+    const { best } = current().result; // whose name the answer lacks
+    const isBest = best && formatPoint(best.point, columns) === formatPoint(data.at, columns);
+    const point = formatPlace(isBest ? best : { point: data.at }, columns);
+    const quantity = current().quantity_label;
     note.textContent = data.profiles
-      ? `Posterior mean and 95 % interval along each column, through ${point} (dashed), where ${columns.length > 1 ? "the other columns are held" : "the answer is"}.`
+      ? `Estimate${quantity ? ` of ${quantity}` : ""} and 95 % interval along each column, through ${point} (dashed), where ${columns.length > 1 ? "the other columns are held" : "the answer is"}.`
       : data.problem ?? "No model yet: it is learned from the first measurements.";
     grid.hidden = !data.profiles;
     meaning.textContent = importanceText(data, columns);
@@ -144,9 +150,9 @@ function modelTabs(current) {
 function importanceText(data, columns) {
   if (data.problem) return data.problem;
   if (!data.known) return "No model yet: it is learned from the first measurements.";
-  if (!data.importance) return "The posterior mean is the same everywhere, so that no column matters yet.";
+  if (!data.importance) return "The estimate is the same everywhere, so that no column matters yet.";
   const shares = data.importance.map((row) => row.total);
   const most = shares.indexOf(Math.max(...shares));
-  return "How much of the variation of the posterior mean needs each column, if all vary over their ranges. The strong part of a bar is what the "
+  return "How much of the variation of the estimate needs each column, if all vary over their ranges. The strong part of a bar is what the "
     + `column explains alone, the rest it explains together with others. Most important: ${columns[most].label}, with ${Math.round(100 * shares[most])} %.`;
 }

@@ -36,8 +36,9 @@ function drawThresholds(overlay, box, y, thresholds) {
 }
 
 // Data: rows [{at, value, best, id}], axis: label of the horizontal axis, thresholds, optimum: whether there is a best.
-export function valuesChart(get) {
-  const title = (data) => (data?.optimum ? "Best value so far" : "Measured values");
+// `quantity` is what is measured, with its unit, or null.
+export function valuesChart(get, quantity) {
+  const title = (data) => (data?.optimum ? `Best ${quantity ?? "value"} so far` : `Measured ${quantity ?? "values"}`);
   return chart(title, get, (area, { rows, axis, thresholds, optimum }) => {
     const [low, high] = extent([...rows.map((row) => row.value), ...thresholds]);
     const margin = 0.08 * (high - low || 1);
@@ -106,7 +107,7 @@ export function profileChart(get) {
     area.overlay.append(svg("line", { class: "held", x1: x(data.at), x2: x(data.at), y1: box.top, y2: box.bottom }));
   }, (data) => {
     const [low, high] = extent(data.mean);
-    return `Along ${data.column.label} the posterior mean ranges from ${number(low)} to ${number(high)}`;
+    return `Along ${data.column.label} the estimate ranges from ${number(low)} to ${number(high)}`;
   }, "no model yet");
 }
 
@@ -127,8 +128,8 @@ export function importanceBars(get) {
 }
 
 // Data: ids[], values[], means[], sds[], limit. Every value against what the others predict.
-export function checkChart(get) {
-  return chart(() => "Measured value against what the others predict, with 95 % intervals", get, (area, { ids, values, means, sds, z_scores: z, limit }) => {
+export function checkChart(get, quantity) {
+  return chart(() => `Measured ${quantity ?? "value"} against what the others predict, with 95 % intervals`, get, (area, { ids, values, means, sds, z_scores: z, limit }) => {
     const box = chartBox(area);
     const known = ids.map((_, k) => k).filter((k) => sds[k] !== null);
     const [low, high] = extent(known.flatMap((k) => [values[k], means[k] - 2 * sds[k], means[k] + 2 * sds[k]]));

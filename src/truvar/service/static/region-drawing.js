@@ -16,6 +16,7 @@ export const canDraw = (columns) => columns.every((column) => !column.choices &&
 export function regionDrawing(study, drawing, columns, points) {
   let tool = "rectangle";
   let corners = []; // [x, y] in the units of the columns
+  let over = ""; // the columns that the corners are about
   const layer = svg("svg", { class: "drawn-region", hidden: true, "aria-hidden": "true" });
   const alert = el("p", { class: "alert", role: "alert" });
   const message = el("p", { class: "message", role: "status" });
@@ -43,9 +44,13 @@ export function regionDrawing(study, drawing, columns, points) {
     drawing.node.scrollIntoView({ block: "nearest" });
   }
 
-  function clear() {
+  function forget() {
     corners = [];
     limits.flat().forEach((input) => { input.value = ""; });
+  }
+
+  function clear() {
+    forget();
     alert.textContent = "";
     show();
   }
@@ -125,6 +130,9 @@ export function regionDrawing(study, drawing, columns, points) {
   function show() {
     const frame = drawing.frame();
     const names = columns().map((column) => column.label);
+    const shown = JSON.stringify(columns().map((column) => column.name));
+    if (shown !== over) forget(); // limits of a latitude are none of a depth
+    over = shown;
     replace(limitFields, tool === "lasso" ? [] : limits.flatMap((pair, k) => [field(`${names[k]} from`, pair[0]), field(`${names[k]} to`, pair[1])]));
     const view = study.current();
     const found = isShape() ? numberInside() : 0;

@@ -61,6 +61,7 @@ function askForm({ act, current, limits }, message, list, redraw) {
       const points = suggestions.map((suggestion) => formatPlace(suggestion, current().columns));
       announce(`${countNoun(suggestions.length, "suggestion")}: ${points.join("; ")}`);
       const first = list.querySelector(`[data-id="${suggestions[0].id}"]`);
+      if (list.contains(document.activeElement)) return; // somebody types already: the card was shown before the answer came
       if (matchMedia("(pointer: fine)").matches) first?.querySelector("input")?.focus();
       else first?.scrollIntoView({ block: "nearest" });
     }).finally(redraw);

@@ -8,6 +8,9 @@ import { askedShare } from "./sides.js";
 const BAR_WIDTH = 120; // units of the drawing
 const BAR_HEIGHT = 14; // units of the drawing
 
+// The unit of the values as it follows a number.
+const afterNumber = ({ unit }) => (unit ? ` ${unit}` : "");
+
 export function tilesPanel(current) {
   const node = el("dl", { class: "key-numbers", "aria-label": "Status" });
   function redraw() {
@@ -32,12 +35,13 @@ function levelSetTiles(view) {
 }
 
 // How far the map is from the true values.
-function mapTiles({ result }) {
+function mapTiles(view) {
+  const unit = afterNumber(view);
   const distance = (value) => number(value, 3);
-  const { expected_rmse: rmse, accuracy, accuracy_everywhere: everywhere } = result;
-  const bound = accuracy === null ? "–" : `± ${distance(accuracy)}`;
-  const more = accuracy === null ? "not known yet" : `at 99 % of the points, ± ${distance(everywhere)} at all, with 95 % probability`;
-  return [{ term: "Accuracy", value: bound, more }, scoreTile("Expected RMSE", rmse, null, distance, 1.1 * (rmse.high ?? 0) || 1)];
+  const { expected_rmse: rmse, accuracy, accuracy_everywhere: everywhere } = view.result;
+  const bound = accuracy === null ? "–" : `± ${distance(accuracy)}${unit}`;
+  const more = accuracy === null ? "not known yet" : `at 99 % of the points, ± ${distance(everywhere)}${unit} at all, with 95 % probability`;
+  return [{ term: "Accuracy", value: bound, more }, scoreTile("Expected RMSE", rmse, null, distance, 1.1 * (rmse.high ?? 0) || 1, unit)];
 }
 
 // The share of the points on the side asked for, or between two thresholds, in percent.
@@ -45,7 +49,7 @@ function shareTile(view) {
   const { mean, low, high } = askedShare(view);
   const [first, last] = view.thresholds.map((threshold) => number(threshold));
   const threshold = view.bands?.inside ? `Between ${first} and ${last}` : `${view.sign < 0 ? "Below" : "Above"} ${first}`;
-  const term = view.quantities.length ? "Inside" : `${threshold}${view.unit ? ` ${view.unit}` : ""}`;
+  const term = view.quantities.length ? "Inside" : `${threshold}${afterNumber(view)}`;
   if (mean === null) return { term, value: "–", more: "not known yet" };
   const percent = (value) => number(100 * value, 3);
   return { term, value: `${percent(mean)} %`, more: `of the points (${percent(low)} to ${percent(high)} %)` };
@@ -57,27 +61,27 @@ function optimumTiles(view) {
   if (measured) {
     const shown = measured.plausible ?? measured;
     const remark = shown === measured ? "" : `; measurement ${measured.id} has ${number(measured.value)}, far beyond all others: check it`;
-    rows.push({ term: "Best observed", value: number(shown.value), more: `at ${formatPlace(shown, view.columns)} (measurement ${shown.id})${remark}` });
+    rows.push({ term: "Best observed", value: `${number(shown.value)}${afterNumber(view)}`, more: `at ${formatPlace(shown, view.columns)} (measurement ${shown.id})${remark}` });
   } else {
     rows.push({ term: "Best observed", value: "–", more: "no measurements yet" });
   }
   if (steps && value) {
-    rows.push({ term: "Recommended", value: number(best.mean), more: `± ${number(best.sd, 2)} (95 %: ${number(value.low)} to ${number(value.high)}) at ${formatPlace(best, view.columns)}` });
+    rows.push({ term: "Recommended", value: `${number(best.mean)}${afterNumber(view)}`, more: `± ${number(best.sd, 2)} (95 %: ${number(value.low)} to ${number(value.high)}) at ${formatPlace(best, view.columns)}` });
   }
   const { expected_regret: regret } = view.result;
   const goal = view.progress.regret?.goal ?? null;
   const end = Math.max(regret.high ?? 0, goal ?? 0);
-  rows.push(scoreTile("Expected regret", regret, goal, (distance) => number(distance, 3), 1.1 * end || 1));
+  rows.push(scoreTile("Expected regret", regret, goal, (distance) => number(distance, 3), 1.1 * end || 1, afterNumber(view)));
   return rows;
 }
 
 // An expected score with its 95 % interval, and the goal that it is to reach.
-function scoreTile(term, { mean, low, high }, goal, format, end) {
+function scoreTile(term, { mean, low, high }, goal, format, end, unit = "") {
   const wanted = goal === null ? "" : `goal ${format(goal)}`;
   if (mean === null) return { term, value: "–", more: ["not known yet", wanted].filter(Boolean).join(", ") };
   const range = high === null ? "if it satisfies all constraints" : `${format(low)} to ${format(high)}`;
   const more = [`(${range})`, wanted].filter(Boolean).join(", ");
-  return { term, value: format(mean), more, bar: intervalBar(mean, low, high, goal, end) };
+  return { term, value: `${format(mean)}${unit}`, more, bar: intervalBar(mean, low, high, goal, end) };
 }
 
 // A line from 0 to `end` with the interval, the mean, and the goal as a stroke across it.
