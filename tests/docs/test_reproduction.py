@@ -183,3 +183,57 @@ def test_the_ratios_among_the_claims_follow_from_the_results() -> None:
         < errors.loc["truvar", "sd at 70"]
         < errors.loc["ei", "sd at 70"]
     )
+
+
+def test_the_claims_about_three_noise_levels_follow_from_the_results() -> None:
+    claims = (DOCS / "reproduction.md").read_text(encoding="utf-8").split("## How much was run")[0]
+    means = stored("fig2c-curves.csv").pivot(index="spent", columns="policy", values="mean")
+    best = means.filter(like="gchk").idxmax(axis=1)
+    last = {
+        variance: best.index[best.str.endswith(variance)].max() for variance in ("0.05", "0.001")
+    }
+    assert (
+        f"at 0.05 until cost {last['0.05']:,.0f}, at 1e-3 until {last['0.001']:,.0f}, at 1e-6 from "
+        "then on"
+    ) in claims
+    assert best.iloc[-1] == "gchk, noise 1e-06"
+    leading = stored("fig2c-leaders.csv")
+    ours = leading[(leading["policy"] == "truvar") & (leading["to"] >= leading["from"] + 50)]
+    stretches = " and ".join(
+        f"from {row['from']:,.0f} to {row['to']:,.0f}" for _, row in ours.iterrows()
+    )
+    assert f"best {stretches};" in claims
+    final = leading.iloc[-1]
+    assert final["policy"] == "gchk, noise 1e-06"
+    assert f"from {final['from']:,.0f} on GCHK at 1e-6" in claims
+
+    shares = stored("fig4.csv", dtype={"noise variance": str}).set_index("noise variance")
+    first, fourth = (100 * shares[f"share in quarter {quarter}"] for quarter in (1, 4))
+    assert (
+        f"falls from {first['0.05']:.0f} % of the first quarter's cost to {fourth['0.05']:.0f} % of "
+        f"the last's, that of 1e-6 rises from {first['1e-06']:.0f} to {fourth['1e-06']:.0f} %"
+    ) in claims
+
+
+def test_the_claims_about_unit_cost_follow_from_the_results() -> None:
+    claims = (DOCS / "reproduction.md").read_text(encoding="utf-8").split("## How much was run")[0]
+    results = stored("fig2a.csv", index_col="policy")
+    needed = results["mean F1 0.9 at"]
+    assert (
+        f"mean F1 0.9 after {needed['truvar']:.0f} (TruVaR), {needed['gchk']:.0f} (GCHK), "
+        f"{needed['sur']:.0f} (SUR) measurements; straddle stays at F1 "
+        f"{results.loc['straddle', 'F1 at 120']:.2f}"
+    ) in claims
+    assert (
+        f"VAR needs {needed['variance']:.0f} to F1 0.9 and ends at "
+        f"{results.loc['variance', 'F1 at 120']:.2f}"
+    ) in claims
+
+
+def test_what_is_said_beyond_the_paper_about_the_lake_follows_from_the_results() -> None:
+    page = " ".join((DOCS / "reproduction.md").read_text(encoding="utf-8").split())
+    over = stored("fig2b.csv", index_col="policy")["over truvar's at 0.9"]
+    assert (
+        f"needs {over['gchk/cost']:.2f} of what TruVaR needs to F1 0.9, and SUR per unit cost "
+        f"{over['sur/cost']:.2f}."
+    ) in page
