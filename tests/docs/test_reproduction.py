@@ -198,14 +198,16 @@ def test_the_claims_about_three_noise_levels_follow_from_the_results() -> None:
     ) in claims
     assert best.iloc[-1] == "gchk, noise 1e-06"
     leading = stored("fig2c-leaders.csv")
+    assert "gchk, noise 0.05" in leading["policy"].iloc[:2].tolist()
     ours = leading[(leading["policy"] == "truvar") & (leading["to"] >= leading["from"] + 50)]
-    stretches = " and ".join(
-        f"from {row['from']:,.0f} to {row['to']:,.0f}" for _, row in ours.iterrows()
-    )
-    assert f"best {stretches};" in claims
-    final = leading.iloc[-1]
-    assert final["policy"] == "gchk, noise 1e-06"
-    assert f"from {final['from']:,.0f} on GCHK at 1e-6" in claims
+    stretches = [
+        f"from {row['from']:,.0f} "
+        + ("on" if row["to"] == means.index.max() else f"to {row['to']:,.0f}")
+        for _, row in ours.iterrows()
+    ]
+    assert f"best {', '.join(stretches[:-1])} and {stretches[-1]}; before" in claims
+    between = leading.loc[ours.index[0] + 1 : ours.index[-1], "policy"]
+    assert between[between != "truvar"].tolist() == ["gchk, noise 0.001", "gchk, noise 1e-06"]
 
     shares = stored("fig4.csv", dtype={"noise variance": str}).set_index("noise variance")
     first, fourth = (100 * shares[f"share in quarter {quarter}"] for quarter in (1, 4))
@@ -213,6 +215,20 @@ def test_the_claims_about_three_noise_levels_follow_from_the_results() -> None:
         f"falls from {first['0.05']:.0f} % of the first quarter's cost to {fourth['0.05']:.0f} % of "
         f"the last's, that of 1e-6 rises from {first['1e-06']:.0f} to {fourth['1e-06']:.0f} %"
     ) in claims
+
+
+def test_the_end_with_three_noise_levels_is_as_described() -> None:
+    curves = stored("fig2c-curves.csv")
+    low, high, mean = (
+        curves.pivot(index="spent", columns="policy", values=name)
+        for name in ("low", "high", "mean")
+    )
+    late = mean.index > 1500
+    ours, other = "truvar", "gchk, noise 1e-06"
+    assert (low.loc[late, ours] <= high.loc[late, other]).all()
+    assert (low.loc[late, other] <= high.loc[late, ours]).all()
+    papers = mean.drop(columns="sur/cost").max(axis=1)
+    assert (mean["sur/cost"] >= papers).all()
 
 
 def test_the_claims_about_unit_cost_follow_from_the_results() -> None:
