@@ -141,7 +141,7 @@ def test_the_page_states_the_runs_that_were_made_and_the_command_for_all() -> No
     assert stated["fig2a"] == [str(facts("fig2a")["runs"])]
     assert stated["fig2b"] == [str(facts("fig2b")["runs"])]
     assert stated["fig2c"] == [str(facts("fig2c")[name]) for name in ("runs", "runs_of_sur")]
-    assert facts("fig4")["runs"] == facts("fig2c")["runs"]
+    assert stated["fig4"] == [str(facts("fig4")["runs"])]
     assert stated["draws"] == [str(facts("draws")["runs_per_function"])]
     assert stated["fig3c"] == [str(facts("fig3c")["runs"])]
     assert stated["terrain"] == [str(facts("terrain")["unit_cost"]["runs"])]
@@ -183,3 +183,73 @@ def test_the_ratios_among_the_claims_follow_from_the_results() -> None:
         < errors.loc["truvar", "sd at 70"]
         < errors.loc["ei", "sd at 70"]
     )
+
+
+def test_the_claims_about_three_noise_levels_follow_from_the_results() -> None:
+    claims = (DOCS / "reproduction.md").read_text(encoding="utf-8").split("## How much was run")[0]
+    means = stored("fig2c-curves.csv").pivot(index="spent", columns="policy", values="mean")
+    best = means.filter(like="gchk").idxmax(axis=1)
+    last = {
+        variance: best.index[best.str.endswith(variance)].max() for variance in ("0.05", "0.001")
+    }
+    assert (
+        f"at 0.05 until cost {last['0.05']:,.0f}, at 1e-3 until {last['0.001']:,.0f}, at 1e-6 from "
+        "then on"
+    ) in claims
+    assert best.iloc[-1] == "gchk, noise 1e-06"
+    leading = stored("fig2c-leaders.csv")
+    assert "gchk, noise 0.05" in leading["policy"].iloc[:2].tolist()
+    ours = leading[(leading["policy"] == "truvar") & (leading["to"] >= leading["from"] + 50)]
+    stretches = [
+        f"from {row['from']:,.0f} "
+        + ("on" if row["to"] == means.index.max() else f"to {row['to']:,.0f}")
+        for _, row in ours.iterrows()
+    ]
+    assert f"best {', '.join(stretches[:-1])} and {stretches[-1]}; before" in claims
+    between = leading.loc[ours.index[0] + 1 : ours.index[-1], "policy"]
+    assert between[between != "truvar"].tolist() == ["gchk, noise 0.001", "gchk, noise 1e-06"]
+
+    shares = stored("fig4.csv", dtype={"noise variance": str}).set_index("noise variance")
+    first, fourth = (100 * shares[f"share in quarter {quarter}"] for quarter in (1, 4))
+    assert (
+        f"falls from {first['0.05']:.0f} % of the first quarter's cost to {fourth['0.05']:.0f} % of "
+        f"the last's, that of 1e-6 rises from {first['1e-06']:.0f} to {fourth['1e-06']:.0f} %"
+    ) in claims
+
+
+def test_the_end_with_three_noise_levels_is_as_described() -> None:
+    curves = stored("fig2c-curves.csv")
+    low, high, mean = (
+        curves.pivot(index="spent", columns="policy", values=name)
+        for name in ("low", "high", "mean")
+    )
+    late = mean.index > 1500
+    other = "gchk, noise 1e-06"
+    assert (low.loc[late, "truvar"] <= high.loc[late, other]).all()
+    assert (low.loc[late, other] <= high.loc[late, "truvar"]).all()
+    papers = mean.drop(columns="sur/cost").max(axis=1)
+    assert (mean["sur/cost"] >= papers).all()
+
+
+def test_the_claims_about_unit_cost_follow_from_the_results() -> None:
+    claims = (DOCS / "reproduction.md").read_text(encoding="utf-8").split("## How much was run")[0]
+    results = stored("fig2a.csv", index_col="policy")
+    needed = results["mean F1 0.9 at"]
+    assert (
+        f"mean F1 0.9 after {needed['truvar']:.0f} (TruVaR), {needed['gchk']:.0f} (GCHK), "
+        f"{needed['sur']:.0f} (SUR) measurements; straddle stays at F1 "
+        f"{results.loc['straddle', 'F1 at 120']:.2f}"
+    ) in claims
+    assert (
+        f"VAR needs {needed['variance']:.0f} to F1 0.9 and ends at "
+        f"{results.loc['variance', 'F1 at 120']:.2f}"
+    ) in claims
+
+
+def test_what_is_said_beyond_the_paper_about_the_lake_follows_from_the_results() -> None:
+    page = " ".join((DOCS / "reproduction.md").read_text(encoding="utf-8").split())
+    over = stored("fig2b.csv", index_col="policy")["over truvar's at 0.9"]
+    assert (
+        f"needs {over['gchk/cost']:.2f} of what TruVaR needs to F1 0.9, and SUR per unit cost "
+        f"{over['sur/cost']:.2f}."
+    ) in page
