@@ -33,6 +33,13 @@ def test_a_value_far_from_the_prediction_of_a_known_model_is_accepted_and_named(
     assert study.measurements["value"].tolist() == [0.73]
 
 
+def test_an_absurd_value_is_named_in_few_digits():
+    study = known()
+    finding = study.check_value(study.ask(), 1e60)
+    assert finding is not None
+    assert "1e+60 is 1.0e+60 standard deviations from" in finding
+
+
 def test_plausible_values_are_told_without_a_warning():
     study = known()
     rng = np.random.default_rng(0)

@@ -32,6 +32,7 @@ MAX_Z_SCORE = 4.0
 MAX_Z_SCORE_LEARNED = (
     6.0  # the same for a learned model, whose standard deviations are uncertain themselves
 )
+_MAX_WRITTEN_OUT = 1e6  # standard deviations that are written with all their digits
 MAX_DECADES = 2.0  # decades beyond all other values, before there is a model
 MIN_DISTANCE_RANGES = 2.0  # ranges of the other values that a value must lie outside of them
 MAX_LEAD_RANGES = 5.0  # ranges of the other values that the best one may lie beyond them
@@ -184,9 +185,8 @@ def _far_from_prediction(
         spread = MIN_DISTANCE_RANGES * (max(values) - min(values))
         if min(values) - spread <= value <= max(values) + spread:
             return None
-    return (
-        f"{value:.6g} is {distance:.1f} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
-    )
+    times = f"{distance:.1f}" if distance < _MAX_WRITTEN_OUT else f"{distance:.1e}"
+    return f"{value:.6g} is {times} standard deviations from the expected {mean:.4g} ± {sd:.2g}"
 
 
 def _other_magnitude(value: float, others: Array, threshold: float | None) -> str | None:
